@@ -60,7 +60,7 @@ class Facts {
     return read_answer([&] { return all.at(0); });
   }
   Result<nlohmann::json> read_folders(Volume& volume) {
-    RunningJobs::Job job(jobs_, "folders");
+    RunningJobs::Job job = progress_.begin("folders");
     const auto shares = compute_folder_shares(volume, {kRootInode}, progress_.watch(job), &job.meter());
     if (shares) return folder_shares_json(*shares);
     if (shares.error().code() != ErrorCode::kNotFound) return shares.error();
@@ -76,7 +76,7 @@ class Facts {
                    source_.ask(
                        {{"command", "snapshot_sizes"}}, "sizes",
                        [this](Volume& volume) -> Result<nlohmann::json> {
-                         RunningJobs::Job job(jobs_, "snapshot_sizes");
+                         RunningJobs::Job job = progress_.begin("snapshot_sizes");
                          DEDUPFS_ASSIGN(const auto shares,
                                         compute_snapshot_shares(volume, progress_.watch(job), &job.meter()));
                          return snapshot_shares_json(shares);
@@ -95,7 +95,6 @@ class Facts {
   }
 
   VolumeSource source_;
-  RunningJobs jobs_;
   RequestProgress progress_;
 };
 

@@ -21,6 +21,7 @@
 #include "mount/reports/retention_policy.h"
 #include "mount/reports/snapshot_report.h"
 #include "point_in_time.h"
+#include "request_progress.h"
 #include "show.h"
 #include "snapshot_target.h"
 #include "volume_key.h"
@@ -168,18 +169,23 @@ Result<Snapshots> act(SnapshotTarget& target, const SnapshotArguments& asked, De
   return target.list();
 }
 
-Result<Outcome> act_on_volume(const SnapshotArguments& asked, std::ostream& err, Deeds& deeds) {
-  const LogTo log(err, "dedupfs-snapshot", spdlog::level::warn);
+Result<Outcome> act_on_volume(const SnapshotArguments& asked, const Console& console, const Process& process,
+                              Deeds& deeds) {
+  const LogTo log(console.err(), "dedupfs-snapshot", spdlog::level::warn);
   DEDUPFS_ASSIGN(SnapshotTarget target,
                  SnapshotTarget::open(asked.path, asked.foreign, keyed_backing(asked.key, asked.foreign)));
   Outcome outcome;
   DEDUPFS_ASSIGN(outcome.snapshots, act(target, asked, deeds));
   if (asked.action == "list" && !asked.is_quick && !outcome.snapshots.all.empty()) {
+    auto sizes = [&] {
+      RequestProgress progress(console, process);
+      return target.sizes(progress);
+    }();
     // The list is worth something without them.
-    if (auto sizes = target.sizes())
+    if (sizes)
       outcome.sizes = std::move(*sizes);
     else
-      err << "dedupfs-snapshot: sizes are not shown: " << sizes.error().message() << '\n';
+      console.err() << "dedupfs-snapshot: sizes are not shown: " << sizes.error().message() << '\n';
   }
   DEDUPFS_TRY(target.close());
   return outcome;
@@ -202,9 +208,9 @@ int show_diff(const SnapshotArguments& asked, const Console& console) {
               [](const nlohmann::json& shown) { return diff_screen(shown.at("changes")); });
 }
 
-int show_outcome(const SnapshotArguments& asked, const Console& console) {
+int show_outcome(const SnapshotArguments& asked, const Console& console, const Process& process) {
   Deeds deeds(console.err(), asked.is_dry_run);
-  const auto outcome = act_on_volume(asked, console.err(), deeds);
+  const auto outcome = act_on_volume(asked, console, process, deeds);
   if (!outcome) return console.fail(outcome.error());
   const Snapshots& snapshots = outcome->snapshots;
   const nlohmann::json& sizes = outcome->sizes;
@@ -279,7 +285,7 @@ void define_commands(Command& app, SnapshotArguments& asked) {
 
 }  // namespace
 
-int run_snapshot(Arguments arguments, std::ostream& out, std::ostream& err) {
+int run_snapshot(Arguments arguments, std::ostream& out, std::ostream& err, const Process& process) {
   Console console({.name = "dedupfs-snapshot", .usage_error = kUsageError, .failed = kFailed}, out, err);
   SnapshotArguments asked;
   Command app(
@@ -289,7 +295,7 @@ int run_snapshot(Arguments arguments, std::ostream& out, std::ostream& err) {
   define_commands(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 
-  return asked.action == "diff" ? show_diff(asked, console) : show_outcome(asked, console);
+  return asked.action == "diff" ? show_diff(asked, console) : show_outcome(asked, console, process);
 }
 
 }  // namespace dedupfs::tools

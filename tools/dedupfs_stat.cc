@@ -25,6 +25,7 @@
 #include "mount/reports/statistics_screen.h"
 #include "mount/system/in_time.h"
 #include "mount/system/mount_table.h"
+#include "request_progress.h"
 #include "show.h"
 #include "stat_history.h"
 #include "stat_outside.h"
@@ -278,26 +279,31 @@ Result<FoundSet> find_set(const StatArguments& asked) {
   return set;
 }
 
-Result<nlohmann::json> deletion_of(const FoundSet& set, const VolumeAccess& access) {
+Result<nlohmann::json> deletion_of(const FoundSet& set, const VolumeAccess& access, RequestProgress& progress) {
   nlohmann::json names = nlohmann::json::array();
   for (const DeletedSet::Name& name : set.deleted.names) names.push_back({name.inode, name.parent});
   const nlohmann::json request{{"command", "freed"}, {"names", names}, {"snapshots", set.deleted.snapshots}};
-  return VolumeSource(set.volume, access).ask(request, "freed", [&](Volume& volume) -> Result<nlohmann::json> {
-    DEDUPFS_ASSIGN(const Share share, compute_deletion(volume, set.deleted));
+  const auto read = [&](Volume& volume) -> Result<nlohmann::json> {
+    RunningJobs::Job job = progress.begin("freed");
+    DEDUPFS_ASSIGN(const Share share, compute_deletion(volume, set.deleted, progress.watch(job), &job.meter()));
     return deletion_json(share);
-  });
+  };
+  return VolumeSource(set.volume, access).ask(request, "freed", read, &progress);
 }
 
-int show_freed(const StatArguments& asked, const Console& console) {
+int show_freed(const StatArguments& asked, const Console& console, const Process& process) {
   const auto set = find_set(asked);
   if (!set) return console.fail(set.error());
-  const auto json = deletion_of(*set, access_of(asked, console));
+  const auto json = [&] {
+    RequestProgress progress(console, process);
+    return deletion_of(*set, access_of(asked, console), progress);
+  }();
   if (!json) return console.fail(json.error());
   return show(console, "dedupfs-stat-freed", *json, kDone, deletion_screen);
 }
 
 // Each object gets the path of its folder in place of its name.
-Result<nlohmann::json> folders_of(const StatArguments& asked, const Console& console) {
+Result<nlohmann::json> folders_of(const StatArguments& asked, const Console& console, const Process& process) {
   DEDUPFS_ASSIGN(const auto mounts, read_mount_table());
   Path volume_path;
   std::vector<InodeNumber> inodes;
@@ -308,13 +314,15 @@ Result<nlohmann::json> folders_of(const StatArguments& asked, const Console& con
     DEDUPFS_TRY(join_volume(volume_path, mount.source, path));
     inodes.push_back(status.st_ino);
   }
+  RequestProgress progress(console, process);
+  const auto read = [&](Volume& volume) -> Result<nlohmann::json> {
+    RunningJobs::Job job = progress.begin("folders");
+    DEDUPFS_ASSIGN(const auto shares, compute_folder_shares(volume, inodes, progress.watch(job), &job.meter()));
+    return folder_shares_json(shares);
+  };
   VolumeSource source(volume_path, access_of(asked, console));
-  DEDUPFS_ASSIGN(const nlohmann::json folders, source.ask({{"command", "folders"}, {"inodes", inodes}}, "folders",
-                                                          [&](Volume& volume) -> Result<nlohmann::json> {
-                                                            DEDUPFS_ASSIGN(const auto shares,
-                                                                           compute_folder_shares(volume, inodes));
-                                                            return folder_shares_json(shares);
-                                                          }));
+  DEDUPFS_ASSIGN(const nlohmann::json folders,
+                 source.ask({{"command", "folders"}, {"inodes", inodes}}, "folders", read, &progress));
   return read_answer([&] {
     nlohmann::json rows = nlohmann::json::array();
     for (std::size_t i = 0; i < asked.trees.size(); ++i)
@@ -328,8 +336,8 @@ Result<nlohmann::json> folders_of(const StatArguments& asked, const Console& con
   });
 }
 
-int show_trees(const StatArguments& asked, const Console& console) {
-  const auto rows = folders_of(asked, console);
+int show_trees(const StatArguments& asked, const Console& console, const Process& process) {
+  const auto rows = folders_of(asked, console, process);
   if (!rows) return console.fail(rows.error());
   return show(console, "dedupfs-stat-tree", {{"folders", *rows}}, kDone,
               [](const nlohmann::json& shown) { return folder_shares_screen(shown.at("folders")); });
@@ -403,7 +411,7 @@ void define_options(Command& app, StatArguments& asked) {
 
 }  // namespace
 
-int run_stat(Arguments arguments, std::ostream& out, std::ostream& err) {
+int run_stat(Arguments arguments, std::ostream& out, std::ostream& err, const Process& process) {
   Console console({.name = "dedupfs-stat", .usage_error = kStatFailed, .failed = kStatFailed}, out, err);
   StatArguments asked;
   Command app(
@@ -414,8 +422,8 @@ int run_stat(Arguments arguments, std::ostream& out, std::ostream& err) {
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
   const LogTo log(err, "dedupfs-stat", spdlog::level::warn);
   if (asked.asks_history) return show_history(history_question_of(asked, console), console, own_terminal());
-  if (asked.asks_freed) return show_freed(asked, console);
-  if (!asked.trees.empty()) return show_trees(asked, console);
+  if (asked.asks_freed) return show_freed(asked, console, process);
+  if (!asked.trees.empty()) return show_trees(asked, console, process);
   return asked.files.empty() ? show_volume(asked, console) : show_files(asked, console);
 }
 

@@ -2,9 +2,10 @@
 #pragma once
 
 #include "console.h"
+#include "process.h"
 
 namespace dedupfs::tools {
 
-int run_stat(Arguments arguments, std::ostream& out, std::ostream& err);
+int run_stat(Arguments arguments, std::ostream& out, std::ostream& err, const Process& process = {});
 
 }  // namespace dedupfs::tools

@@ -49,6 +49,11 @@ void RequestProgress::show(const nlohmann::json& job) {
   });
 }
 
+RunningJobs::Job RequestProgress::begin(std::string_view name) {
+  show(job_json({.name = name}));
+  return RunningJobs::Job(jobs_, name);
+}
+
 GoOn RequestProgress::watch(const RunningJobs::Job& job) {
   return [this, &job]() -> Result<void> {
     show(job_json(job.status()));

@@ -26,11 +26,13 @@ class RequestProgress {
   Result<nlohmann::json> request(const Path& volume, const nlohmann::json& request);
   // An object of job_json(). One of another form is not shown.
   void show(const nlohmann::json& job);
-  // Shows a job of this process each time that it asks.
+  // A job of this process, which is shown at once, and what shows it each time that it asks.
+  RunningJobs::Job begin(std::string_view name);
   GoOn watch(const RunningJobs::Job& job);
 
  private:
   JobProgress progress_;
+  RunningJobs jobs_;
 };
 
 }  // namespace dedupfs::tools

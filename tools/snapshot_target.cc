@@ -16,6 +16,7 @@
 #include "mount/reports/share_report.h"
 #include "mount/system/in_time.h"
 #include "mount/system/mount_table.h"
+#include "request_progress.h"
 
 namespace dedupfs::tools {
 
@@ -98,12 +99,14 @@ Result<nlohmann::json> SnapshotTarget::diff(const std::string& from, const std::
   return compared;
 }
 
-Result<nlohmann::json> SnapshotTarget::sizes() {
+Result<nlohmann::json> SnapshotTarget::sizes(RequestProgress& progress) {
   if (filesystem_) {
-    DEDUPFS_ASSIGN(const auto shares, compute_snapshot_shares(filesystem_->volume()));
+    RunningJobs::Job job = progress.begin("snapshot_sizes");
+    DEDUPFS_ASSIGN(const auto shares,
+                   compute_snapshot_shares(filesystem_->volume(), progress.watch(job), &job.meter()));
     return snapshot_shares_json(shares);
   }
-  DEDUPFS_ASSIGN(const nlohmann::json answer, control_request(volume_, {{"command", "snapshot_sizes"}}));
+  DEDUPFS_ASSIGN(const nlohmann::json answer, progress.request(volume_, {{"command", "snapshot_sizes"}}));
   return read_answer([&] { return answer.at("sizes"); });
 }
 

@@ -19,6 +19,8 @@
 
 namespace dedupfs::tools {
 
+class RequestProgress;
+
 class SnapshotTarget {
  public:
   struct Snapshots {
@@ -42,7 +44,7 @@ class SnapshotTarget {
   Result<nlohmann::json> diff(const std::string& from, const std::optional<std::string>& to);
 
   // What each snapshot takes: the object of snapshot_shares_json().
-  Result<nlohmann::json> sizes();
+  Result<nlohmann::json> sizes(RequestProgress& progress);
 
   Result<void> close();
 

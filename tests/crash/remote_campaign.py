@@ -30,6 +30,7 @@ from live.machine import Daemon, Violation, run, wait_until
 ADDRESS = "s3://bucket/volume"
 OPTIONS = ("durability=remote,remote_lag=0", "durability=remote", "durability=remote,remote_lag=1,slow_source=0",
            "durability=remote,remote_lag=0,remote_cache=16m", "remote_lag=1")  # fmt: skip
+ENDINGS = ("daemon", "daemon", "server", "server", "both", "unmount", "takeover")
 SIZES = (100, 5000, 60_000, 700_000)
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -169,6 +170,7 @@ class Campaign:
         self.encrypted, self.live = arguments.encrypted, arguments.live
         self.made, self.removed, self.operations = {}, {}, 0  # of each name: in which operation, and whether it was acknowledged
         self.there, self.uncertain, self.files = {}, {}, 0  # names of files, with their sizes
+        self.endings = []  # of the next cycles
         self.kills = self.takeovers = self.compared = self.violations = self.cycles = 0
         self.objects = scratch / "objects"
         self.objects.mkdir()
@@ -232,6 +234,16 @@ class Campaign:
 
     # ---------------------------------------------------------------- what happens
 
+    def next_ending(self):
+        """Each as often as it is in ENDINGS, in random order. A takeover is among the first two: there may be time for no more."""
+        if not self.endings:
+            self.endings = [*ENDINGS, *(["takeover"] * 3 if self.live else [])]
+            self.random.shuffle(self.endings)
+            if self.cycles == 1:
+                self.endings.remove("takeover")
+                self.endings.insert(-1, "takeover")
+        return self.endings.pop()
+
     def cycle(self):
         self.cycles += 1
         options = self.random.choice(OPTIONS)
@@ -239,7 +251,7 @@ class Campaign:
         writer = Writer(self, self.first.mountpoint, is_remote="durability=remote" in options)
         jobs = [self.start_job(*job) for job in self.jobs()]
         time.sleep(self.random.uniform(0.2, 2.5))
-        what = self.random.choice(("daemon", "daemon", "server", "server", "both", "unmount", "takeover", *(["takeover"] * 3 if self.live else [])))
+        what = self.next_ending()
         if what == "takeover" and (self.live or self.random.random() < 0.5):
             self.take_over_from_living(writer)
         elif what == "takeover":

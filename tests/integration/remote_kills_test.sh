@@ -11,6 +11,7 @@ survives() {
   /usr/bin/python3 -B "$here/../crash/remote_campaign.py" --tools "$tools" --seed "$seed" --cycles 1000 --seconds "$seconds" "$@" >"$output" 2>&1 || status=$?
   cat "$output"
   if [ "$status" -eq 0 ]; then pass "$name: $(tail -n 1 "$output")"; else fail "$name" "seed $seed: $(tail -n 2 "$output" | tr '\n' ' ')"; fi
+  check "$name: with a takeover" grep -q ' [1-9][0-9]* takeovers,' "$output"
 }
 if is_root; then
   survives "kills beside a bucket" 30

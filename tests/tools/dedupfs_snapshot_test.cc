@@ -62,6 +62,16 @@ TEST(RunSnapshot, ListSaysWhatEachTakesUnlessItShallBeQuick) {
   EXPECT_FALSE(quick.at(0).contains("used_bytes"));
 }
 
+TEST(RunSnapshot, ListShowsHowFarItIsAtATerminalOnly) {
+  const ClosedVolume volume;
+  ASSERT_EQ(snapshot({"create", volume.path(), "monday"}).exit_code, 0);
+
+  const Outcome seen = outcome_of(run_snapshot, {"list", volume.path()}, Process{.err_is_terminal = true});
+
+  EXPECT_THAT(seen.err, HasSubstr("counting what snapshots take"));
+  EXPECT_EQ(snapshot({"list", volume.path()}).err, "");
+}
+
 TEST(RunSnapshot, IsNamedAfterTheLocalTimeOrThatInUtc) {
   const ClosedVolume volume;
   const auto hours_between = [](const std::string& a, const std::string& b) {

@@ -141,11 +141,15 @@ TEST(RunStat, WhatASnapshotFreesIsKnownWithoutAMount) {
 
   const Outcome outcome = outcome_of(run_stat, {"--json", "--freed", "--snapshot", "monday", volume.path()});
   const Outcome missing = outcome_of(run_stat, {"--freed", "--snapshot", "friday", volume.path()});
+  const Outcome seen =
+      outcome_of(run_stat, {"--freed", "--snapshot", "monday", volume.path()}, Process{.err_is_terminal = true});
 
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NEAR(nlohmann::json::parse(outcome.out).at("freed_bytes").get<double>(), kFileBytes, 0.02 * kFileBytes);
   EXPECT_EQ(missing.exit_code, 1);
   EXPECT_THAT(missing.err, HasSubstr("there is no snapshot 'friday'"));
+  EXPECT_THAT(seen.err, HasSubstr("counting what a deletion would free"));
+  EXPECT_EQ(outcome.err, "");
 }
 
 TEST(RunStat, TheDaemonSaysWhatASnapshotFrees) {

@@ -3,5 +3,6 @@
 #include <iostream>
 
 int main(int argc, char** argv) {
-  return dedupfs::tools::run_stat(dedupfs::tools::arguments_of(argc, argv), std::cout, std::cerr);
+  return dedupfs::tools::run_stat(dedupfs::tools::arguments_of(argc, argv), std::cout, std::cerr,
+                                  dedupfs::tools::own_process());
 }

@@ -37,11 +37,12 @@ const EVP_CIPHER* algorithm_of(Cipher cipher) {
   return found;
 }
 
-CipherContext keyed_context(Cipher cipher, ByteSpan key, int encrypt) {
+// Both ciphers have one key schedule for both directions.
+CipherContext keyed_context(Cipher cipher, ByteSpan key) {
   DEDUPFS_CHECK(key.size() == kCipherKeyBytes);  // of our own
   CipherContext context(EVP_CIPHER_CTX_new());
-  DEDUPFS_CHECK(context && EVP_CipherInit_ex2(context.get(), algorithm_of(cipher), key.data(), nullptr, encrypt,
-                                              nullptr) == 1);  // of the library
+  DEDUPFS_CHECK(context && EVP_DecryptInit_ex2(context.get(), algorithm_of(cipher), key.data(), nullptr, nullptr) ==
+                               1);  // of the library
   return context;
 }
 
@@ -91,19 +92,17 @@ Cipher faster_cipher() {
                                                                                            : Cipher::kChaCha20Poly1305;
 }
 
-struct Aead::Contexts {
-  CipherContext sealing;
-  CipherContext opening;
+struct Aead::Context {
+  CipherContext keyed;
 };
 
-Aead::Aead(Cipher cipher, ByteSpan key)
-    : contexts_(new Contexts{keyed_context(cipher, key, 1), keyed_context(cipher, key, 0)}) {}
+Aead::Aead(Cipher cipher, ByteSpan key) : context_(new Context{keyed_context(cipher, key)}) {}
 Aead::~Aead() = default;
 Aead::Aead(Aead&&) noexcept = default;
 Aead& Aead::operator=(Aead&&) noexcept = default;
 
 void Aead::seal(std::uint64_t nonce, ByteSpan associated, ByteSpan plain, std::uint8_t* out) {
-  EVP_CIPHER_CTX* const context = contexts_->sealing.get();
+  EVP_CIPHER_CTX* const context = context_->keyed.get();
   const NonceBytes bytes = nonce_bytes(nonce);
   int length = 0;
   bool done = EVP_EncryptInit_ex2(context, nullptr, nullptr, bytes.data(), nullptr) == 1;
@@ -117,7 +116,7 @@ void Aead::seal(std::uint64_t nonce, ByteSpan associated, ByteSpan plain, std::u
 
 bool Aead::open(std::uint64_t nonce, ByteSpan associated, ByteSpan sealed, std::uint8_t* out) {
   if (sealed.size() < kTagBytes) return false;
-  EVP_CIPHER_CTX* const context = contexts_->opening.get();
+  EVP_CIPHER_CTX* const context = context_->keyed.get();
   const ByteSpan text = sealed.first(sealed.size() - kTagBytes);
   std::array<std::uint8_t, kTagBytes> tag;
   std::ranges::copy(sealed.last(kTagBytes), tag.begin());

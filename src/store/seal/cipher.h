@@ -39,8 +39,8 @@ class Aead {
   bool open(std::uint64_t nonce, ByteSpan associated, ByteSpan sealed, std::uint8_t* out);
 
  private:
-  struct Contexts;
-  std::unique_ptr<Contexts> contexts_;
+  struct Context;
+  std::unique_ptr<Context> context_;
 };
 
 using Mac = std::array<std::uint8_t, 32>;

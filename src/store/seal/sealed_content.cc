@@ -45,41 +45,60 @@ Result<std::size_t> SealedContent::read_now(const BackingFile& file, std::uint64
   std::uint64_t filled_to = offset;
   for (const SealedExtent& part : parts) {
     std::ranges::fill(out.subspan(filled_to - offset, part.begin - filled_to), std::uint8_t{0});
-    DEDUPFS_TRY(read_extent(file, part, segments.at(part.segment)->key.bytes(),
-                            out.subspan(part.begin - offset, part.end - part.begin)));
+    const Segment& segment = *segments.at(part.segment);
+    auto opener = segment.take_opener(key_->cipher());
+    DEDUPFS_TRY(read_extent(file, part, *opener, out.subspan(part.begin - offset, part.end - part.begin)));
+    segment.give_back(std::move(opener));
     filled_to = part.end;
   }
   std::ranges::fill(out.subspan(filled_to - offset), std::uint8_t{0});
   return out.size();
 }
 
-// Only the pieces that hold some of it.
-Result<void> SealedContent::read_extent(const BackingFile& file, const SealedExtent& part, ByteSpan key,
+std::unique_ptr<Aead> SealedContent::Segment::take_opener(Cipher cipher) const {
+  {
+    const MutexLock lock(mutex_);
+    if (spare_) return std::move(spare_);
+  }
+  return std::make_unique<Aead>(cipher, key.bytes());
+}
+
+void SealedContent::Segment::give_back(std::unique_ptr<Aead> opener) const {
+  const MutexLock lock(mutex_);
+  if (!spare_) spare_ = std::move(opener);
+}
+
+// Only the pieces that hold some of it, some at a time: what was just read is still in the cache of the processor when it is opened.
+Result<void> SealedContent::read_extent(const BackingFile& file, const SealedExtent& part, Aead& opener,
                                         MutableByteSpan out) const {
+  constexpr std::size_t kSealedPieceBytes = kPieceBytes + kTagBytes;
+  constexpr std::uint64_t kPiecesAtATime = 8;
   const std::uint64_t first = (part.begin - part.record_begin) / kPieceBytes;
   const std::uint64_t end_in_record =
       std::min<std::uint64_t>(pieces_of(part.end - part.record_begin) * kPieceBytes, part.record_bytes);
-  const std::uint64_t place = part.place + first * (kPieceBytes + kTagBytes);
-  RawBuffer sealed(sealed_bytes_of(end_in_record - first * kPieceBytes));
-  DEDUPFS_ASSIGN(const std::size_t got, file.read_up_to(place, sealed));
-  if (got < sealed.size()) return not_as_sealed(file, place + got);
-
-  Aead aead(key_->cipher(), key);
+  std::uint64_t place = part.place + first * kSealedPieceBytes;
+  const std::uint64_t end = place + sealed_bytes_of(end_in_record - first * kPieceBytes);
+  RawBuffer buffer(std::min(end - place, kPiecesAtATime * kSealedPieceBytes));
   RawBuffer whole(kPieceBytes);  // for pieces of which a part only is asked for
   std::uint64_t at = part.record_begin + first * kPieceBytes;
-  ByteSpan left = sealed;
-  while (!left.empty()) {
-    const ByteSpan piece = left.first(std::min(left.size(), kPieceBytes + kTagBytes));
-    const std::uint64_t length = piece.size() - kTagBytes;
-    const std::uint64_t begin = std::max(at, part.begin);
-    const std::uint64_t end = std::min(at + length, part.end);
-    const MutableByteSpan wanted = out.subspan(begin - part.begin, end - begin);
-    std::uint8_t* const target = wanted.size() == length ? wanted.data() : whole.data();
-    const std::uint64_t piece_place = place + (sealed.size() - left.size());
-    if (!aead.open(piece_place, {}, piece, target)) return not_as_sealed(file, piece_place);
-    if (target == whole.data()) std::ranges::copy(ByteSpan(whole).subspan(begin - at, end - begin), wanted.begin());
-    at += length;
-    left = left.subspan(piece.size());
+  while (place != end) {
+    const MutableByteSpan sealed = MutableByteSpan(buffer).first(std::min<std::uint64_t>(buffer.size(), end - place));
+    DEDUPFS_ASSIGN(const std::size_t got, file.read_up_to(place, sealed));
+    if (got < sealed.size()) return not_as_sealed(file, place + got);
+    for (ByteSpan left = sealed; !left.empty();) {
+      const ByteSpan piece = left.first(std::min(left.size(), kSealedPieceBytes));
+      const std::uint64_t length = piece.size() - kTagBytes;
+      const std::uint64_t begin = std::max(at, part.begin);
+      const std::uint64_t wanted_end = std::min(at + length, part.end);
+      const MutableByteSpan wanted = out.subspan(begin - part.begin, wanted_end - begin);
+      std::uint8_t* const target = wanted.size() == length ? wanted.data() : whole.data();
+      if (!opener.open(place, {}, piece, target)) return not_as_sealed(file, place);
+      if (target == whole.data())
+        std::ranges::copy(ByteSpan(whole).subspan(begin - at, wanted_end - begin), wanted.begin());
+      at += length;
+      place += piece.size();
+      left = left.subspan(piece.size());
+    }
   }
   return {};
 }
