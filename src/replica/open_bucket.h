@@ -1,7 +1,7 @@
 // The bucket at an address.
 //
 // Threads: a free function, safe from any thread.
-// Failure: kInvalidArgument for what is no address. Nothing is asked for yet.
+// Failure: kInvalidArgument for what is no address, and for a patience that is none (store_patience.h). Nothing is asked for yet.
 #pragma once
 
 #include <functional>

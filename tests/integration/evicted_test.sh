@@ -104,6 +104,7 @@ if is_root; then
 fi
 
 # Nobody answers.
+export DEDUPFS_STORE_PATIENCE=12
 mount_volume "remote_lag=0,key_file=$scratch/key,remote_cache=16m"
 stop_server
 check_refused "what is only there cannot be read, and that is said" 1 'Input/output error' eval 'cat "$mnt/three/noise" >/dev/null'
@@ -124,7 +125,7 @@ dedupfs-remote push "$volume" >>"$daemon_log"
 set_faults "PUT:*:403=AccessDenied"
 before=$SECONDS
 check_refused "a store that takes nothing leaves no room for more than that" 1 'No space left' eval 'noise five 40000000 | dd of="$mnt/five" bs=1M iflag=fullblock'
-check "after a wait, and not for ever" eval '[ $((SECONDS - before)) -ge 55 ] && [ $((SECONDS - before)) -lt 120 ]'
+check "after a wait, and not for ever" eval '[ $((SECONDS - before)) -ge 11 ] && [ $((SECONDS - before)) -lt 70 ]'
 before=$SECONDS
 check_refused "the next one is told" 1 'No space left' eval 'noise six 4000000 | dd of="$mnt/six" bs=1M iflag=fullblock'
 check "at once" test $((SECONDS - before)) -lt 30

@@ -213,12 +213,14 @@ check_refused "only there is something to follow" 1 'remote_follow' dedupfs "$vo
 umount.dedupfs "$there"
 unmount_volume
 place=first
+export DEDUPFS_STORE_PATIENCE=12
 check "a volume whose store goes away" bucket_mount ro,remote_cache=16m
 
 # Nobody answers.
 mount_volume "remote_lag=0,key_file=$scratch/key"
 stop_server
 check_refused "a store that is gone is named" 2 '127.0.0.1' dedupfs-remote push "$volume"
+check_refused "a patience that is none is refused" 2 'DEDUPFS_STORE_PATIENCE' env DEDUPFS_STORE_PATIENCE=soon dedupfs-remote status "$volume"
 check "the mount goes on" eval 'echo on >"$mnt/on" && commit'
 check "dedupfs-stat says why the bucket lacks it" eval 'dedupfs-stat "$mnt" | grep -q "^Remote: .*the last try failed"'
 kill -TERM "$(daemon_pid)"

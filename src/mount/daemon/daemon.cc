@@ -47,6 +47,7 @@
 #include "mount/system/mount_record.h"
 #include "mount/system/mount_table.h"
 #include "mount/system/unmount.h"
+#include "remote/store_patience.h"
 #include "replica/background/background_shipper.h"
 #include "store/seal/secret.h"
 
@@ -218,8 +219,10 @@ Result<std::unique_ptr<BackgroundShipper>> start_shipper(Filesystem& filesystem,
     return invalid_argument(fmt::format(
         "-o {0}: {1} has no bucket that it writes to: dedupfs-remote attach {1} s3://... gives it one",
         is_remote ? "durability=remote" : (has_cache ? "remote_cache" : "remote_unshipped"), request.volume.string()));
-  if (most_unshipped(request) != 0 && shipper && *shipper)
-    limit_unshipped(filesystem, **shipper, memory_limits().fuse_threads);
+  if (most_unshipped(request) != 0 && shipper && *shipper) {
+    DEDUPFS_ASSIGN(const std::chrono::seconds patience, store_patience());
+    limit_unshipped(filesystem, **shipper, memory_limits().fuse_threads, patience);
+  }
   return shipper;
 }
 

@@ -13,11 +13,8 @@
 
 namespace dedupfs {
 
-// How long writers wait while nothing is shipped.
-inline constexpr std::chrono::seconds kLongestWaitForShipping{60};
-
-// `most_waiting`: writers at a time.
+// `most_waiting`: writers at a time. `longest_wait`: while nothing is shipped.
 void limit_unshipped(Filesystem& filesystem, BackgroundShipper& shipper, std::size_t most_waiting,
-                     std::chrono::milliseconds longest_wait = kLongestWaitForShipping);
+                     std::chrono::milliseconds longest_wait);
 
 }  // namespace dedupfs
