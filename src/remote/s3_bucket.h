@@ -14,7 +14,6 @@
 #include "remote/http_session.h"
 #include "remote/s3_credentials.h"
 #include "remote/s3_location.h"
-#include "remote/store_patience.h"
 
 namespace dedupfs {
 
@@ -24,7 +23,7 @@ struct S3Settings {
   std::string ca_file;
   std::uint64_t bytes_per_second = 0;  // see HttpSession::Settings
   std::chrono::seconds stall_patience{30};
-  std::chrono::milliseconds patience = kStorePatience;  // tries begin for so long
+  std::chrono::milliseconds patience = std::chrono::minutes(1);  // tries begin for so long
   std::chrono::milliseconds first_pause{100};
 };
 

@@ -1,7 +1,7 @@
 #include "replica/open_bucket.h"
 
 #include "remote/s3_bucket.h"
-#include "remote/store_patience.h"
+#include "replica/store_patience.h"
 
 namespace dedupfs {
 

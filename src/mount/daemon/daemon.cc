@@ -47,8 +47,8 @@
 #include "mount/system/mount_record.h"
 #include "mount/system/mount_table.h"
 #include "mount/system/unmount.h"
-#include "remote/store_patience.h"
 #include "replica/background/background_shipper.h"
+#include "replica/store_patience.h"
 #include "store/seal/secret.h"
 
 namespace dedupfs {

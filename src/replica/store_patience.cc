@@ -1,4 +1,4 @@
-#include "remote/store_patience.h"
+#include "replica/store_patience.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "remote/store_patience.h"
+#include "replica/store_patience.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
