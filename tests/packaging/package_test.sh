@@ -107,6 +107,7 @@ for unit in $(units); do
   check "$unit is clean" unit_is_clean "${unit/@./@srv-backup.}"
 done
 check "no unit starts by itself" nothing_starts_by_itself
+check "the programs are hardened" env DEDUPFS_TOOLS=/usr/bin "$root/tests/integration/elf_test.sh"
 
 # The form of the RPM spec; Debian has nothing that could build from it.
 if command -v rpmspec >/dev/null && command -v rpmlint >/dev/null; then
