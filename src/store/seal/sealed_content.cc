@@ -45,31 +45,16 @@ Result<std::size_t> SealedContent::read_now(const BackingFile& file, std::uint64
   std::uint64_t filled_to = offset;
   for (const SealedExtent& part : parts) {
     std::ranges::fill(out.subspan(filled_to - offset, part.begin - filled_to), std::uint8_t{0});
-    const Segment& segment = *segments.at(part.segment);
-    auto opener = segment.take_opener(key_->cipher());
-    DEDUPFS_TRY(read_extent(file, part, *opener, out.subspan(part.begin - offset, part.end - part.begin)));
-    segment.give_back(std::move(opener));
+    DEDUPFS_TRY(read_extent(file, part, segments.at(part.segment)->key.bytes(),
+                            out.subspan(part.begin - offset, part.end - part.begin)));
     filled_to = part.end;
   }
   std::ranges::fill(out.subspan(filled_to - offset), std::uint8_t{0});
   return out.size();
 }
 
-std::unique_ptr<Aead> SealedContent::Segment::take_opener(Cipher cipher) const {
-  {
-    const MutexLock lock(mutex_);
-    if (spare_) return std::move(spare_);
-  }
-  return std::make_unique<Aead>(cipher, key.bytes());
-}
-
-void SealedContent::Segment::give_back(std::unique_ptr<Aead> opener) const {
-  const MutexLock lock(mutex_);
-  if (!spare_) spare_ = std::move(opener);
-}
-
 // Only the pieces that hold some of it, some at a time: what was just read is still in the cache of the processor when it is opened.
-Result<void> SealedContent::read_extent(const BackingFile& file, const SealedExtent& part, Aead& opener,
+Result<void> SealedContent::read_extent(const BackingFile& file, const SealedExtent& part, ByteSpan key,
                                         MutableByteSpan out) const {
   constexpr std::size_t kSealedPieceBytes = kPieceBytes + kTagBytes;
   constexpr std::uint64_t kPiecesAtATime = 8;
@@ -79,6 +64,7 @@ Result<void> SealedContent::read_extent(const BackingFile& file, const SealedExt
   std::uint64_t place = part.place + first * kSealedPieceBytes;
   const std::uint64_t end = place + sealed_bytes_of(end_in_record - first * kPieceBytes);
   RawBuffer buffer(std::min(end - place, kPiecesAtATime * kSealedPieceBytes));
+  Aead aead(key_->cipher(), key);
   RawBuffer whole(kPieceBytes);  // for pieces of which a part only is asked for
   std::uint64_t at = part.record_begin + first * kPieceBytes;
   while (place != end) {
@@ -92,7 +78,7 @@ Result<void> SealedContent::read_extent(const BackingFile& file, const SealedExt
       const std::uint64_t wanted_end = std::min(at + length, part.end);
       const MutableByteSpan wanted = out.subspan(begin - part.begin, wanted_end - begin);
       std::uint8_t* const target = wanted.size() == length ? wanted.data() : whole.data();
-      if (!opener.open(place, {}, piece, target)) return not_as_sealed(file, place);
+      if (!aead.open(place, {}, piece, target)) return not_as_sealed(file, place);
       if (target == whole.data())
         std::ranges::copy(ByteSpan(whole).subspan(begin - at, wanted_end - begin), wanted.begin());
       at += length;

@@ -78,20 +78,9 @@ class SealedContent {
   void condemn(Error damage);
 
  private:
-  // A segment, its key, and one key schedule for the next reader: to make one takes as long as to open some KiB.
-  class Segment {
-   public:
-    Segment(const SealedSegment& head_of_it, Secret key_of_it) : head(head_of_it), key(std::move(key_of_it)) {}
-
-    const SealedSegment head;
-    const Secret key;
-
-    std::unique_ptr<Aead> take_opener(Cipher cipher) const;
-    void give_back(std::unique_ptr<Aead> opener) const;
-
-   private:
-    mutable Mutex mutex_;
-    mutable std::unique_ptr<Aead> spare_ DEDUPFS_GUARDED_BY(mutex_);
+  struct Segment {
+    SealedSegment head;
+    Secret key;
   };
   struct OpenTrailer;
 
@@ -107,7 +96,7 @@ class SealedContent {
   bool load_map(const BackingFile& file, OpenTrailer& trailer) DEDUPFS_REQUIRES(write_mutex_);
   Result<void> load_chain(const BackingFile& file) DEDUPFS_REQUIRES(write_mutex_);
   Result<std::size_t> read_now(const BackingFile& file, std::uint64_t offset, MutableByteSpan out) const;
-  Result<void> read_extent(const BackingFile& file, const SealedExtent& part, Aead& opener, MutableByteSpan out) const;
+  Result<void> read_extent(const BackingFile& file, const SealedExtent& part, ByteSpan key, MutableByteSpan out) const;
   Result<void> append(BackingFile& file, const RecordHead& head, ByteSpan data) DEDUPFS_REQUIRES(write_mutex_);
   Result<void> append_record(BackingFile& file, const RecordHead& head, ByteSpan data) DEDUPFS_REQUIRES(write_mutex_);
   Result<void> begin_segment(BackingFile& file, ByteBuffer& out, std::uint64_t& place) DEDUPFS_REQUIRES(write_mutex_);

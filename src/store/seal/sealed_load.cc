@@ -28,7 +28,7 @@ Secret SealedContent::trailer_key(const SealSalt& salt, std::uint32_t key_number
 }
 
 void SealedContent::add_segment(const SealedSegment& head) {
-  segments_.push_back(std::make_shared<Segment>(head, segment_key(head.salt, head.key_number)));
+  segments_.push_back(std::make_shared<Segment>(Segment{head, segment_key(head.salt, head.key_number)}));
 }
 
 struct SealedContent::OpenTrailer {
