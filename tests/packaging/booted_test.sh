@@ -192,7 +192,8 @@ settler=dedupfs-settle@backup.service
 sh_inside "mkdir -p /run/systemd/system/$settler.d && systemctl daemon-reload
   printf '[Service]\nExecStart=\nExecStart=/usr/bin/dedupfs-gc --settle --wait --rate 100k \${VOLUME}\n' >/run/systemd/system/$settler.d/test.conf
   systemctl daemon-reload && systemctl start --no-block $settler"
-check "a settling of the unmounted volume begins" wait_until 20 is_running dedupfs-gc
+has_the_index_open() { sh_inside "ls -l /proc/[0-9]*/fd 2>/dev/null | grep -q ' /srv/volume/index/'"; }
+check "a settling of the unmounted volume begins" wait_until 60 has_the_index_open
 check_refused "who mounts meanwhile is refused" 32 "in use" sh_inside 'mount -t dedupfs /srv/volume /backup'
 check "but its service ends the settling, and mounts" sh_inside "systemctl start $unit && mountpoint -q /backup"
 check_equal "which is no failure" "inactive success" "$(property ActiveState $settler) $(property Result $settler)"
