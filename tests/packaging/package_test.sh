@@ -96,7 +96,7 @@ stop_writer() { # NAME
   check_equal "$1: a program that wrote all the time saw no error" 0 "$status"
 }
 
-check "lintian says nothing" says_nothing lintian --no-cfg --allow-root "$packages"/dedupfs_*.changes
+check "lintian says nothing" says_nothing lintian --no-cfg --profile debian --allow-root "$packages"/dedupfs_*.changes
 check "every program has a manual" every_program_has_a_manual
 check "every program has completions for three shells" every_program_has_completions
 check "schemas, alert rules and examples are there" the_rest_is_there
