@@ -44,7 +44,6 @@ mkfs.dedupfs --encrypt --key-file "$passphrase" --kdf-memory 8m "$other" >/dev/n
 mkdir "$far"
 mount_far() { dedupfs -o "key_file=$passphrase,snapshots=visible$(is_root && echo ,allow_other)" "$other" "$far" 2>>"$daemon_log"; }
 mount_far
-trap 'umount.dedupfs "$far" >/dev/null 2>&1' EXIT
 mkdir "$far/mine"
 echo mine >"$far/mine/file"
 
