@@ -46,7 +46,7 @@ class Deletions {
       }
     }
     return tasks_.submit(0, [this, object, is_head]() -> Result<void> {
-      const auto removed = bucket_.remove(object.name);
+      auto removed = bucket_.remove(object.name);
       if (!removed && removed.error().code() != ErrorCode::kAccessDenied) return removed;
       const MutexLock lock(mutex_);
       if (!removed) {

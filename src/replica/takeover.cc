@@ -99,7 +99,8 @@ Result<Shipper::Claim> Shipper::claim(Bucket& bucket, const std::string& who, co
     DEDUPFS_ASSIGN(const Bucket::Put put, bucket.put_new(head_object(head.sequence), source));
     if (put == Bucket::Put::kOther) continue;
     DEDUPFS_TRY(advance(newest, {.head = head, .sha256 = source.sha256, .bytes = bytes.size()}));
-    return Claim{.position = {.epoch = epoch, .head = known_of(newest), .tried = {}}, .replica = std::move(newest)};
+    RemotePosition position{.epoch = epoch, .head = known_of(newest), .tried = {}};
+    return Claim{.position = std::move(position), .replica = std::move(newest)};
   }
 }
 
