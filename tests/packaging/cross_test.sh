@@ -40,12 +40,13 @@ run() { # PROGRAM ARGUMENT...: of the package
 machine_of() { readelf --file-header "$1" | sed -n 's/^ *Machine: *//p'; }
 libc=$(dpkg-architecture --host-arch "$arch" --query DEB_HOST_MULTIARCH 2>/dev/null)
 libc=$(find "/lib/$libc" "/usr/lib/$libc" -name 'libc.so.6' -print -quit)
-for program in "$root"/usr/bin/*; do
-  name=${program##*/}
-  check_equal "$name is for $arch" "$(machine_of "$libc")" "$(machine_of "$program")"
-  check "$name has completions" test -s "$root/usr/share/bash-completion/completions/$name" -a -s "$root/usr/share/zsh/site-functions/_$name" \
-    -a -s "$root/usr/share/fish/vendor_completions.d/$name.fish"
-  check "$name runs" eval '[[ $(run "$name" --version) == "$name "* ]]'
+names_itself() { [[ $(run "$1" --version) == "$1 "* ]]; } # PROGRAM
+for file in "$root"/usr/bin/*; do
+  program=${file##*/}
+  check_equal "$program is for $arch" "$(machine_of "$libc")" "$(machine_of "$file")"
+  check "$program has completions" test -s "$root/usr/share/bash-completion/completions/$program" -a -s "$root/usr/share/zsh/site-functions/_$program" \
+    -a -s "$root/usr/share/fish/vendor_completions.d/$program.fish"
+  check "$program runs" names_itself "$program"
 done
 
 check "a volume is made" run mkfs.dedupfs "$scratch/volume"
