@@ -279,7 +279,9 @@ Result<FoundSet> find_set(const StatArguments& asked) {
   return set;
 }
 
-Result<nlohmann::json> deletion_of(const FoundSet& set, const VolumeAccess& access, RequestProgress& progress) {
+Result<nlohmann::json> deletion_of(const FoundSet& set, const VolumeAccess& access, const Console& console,
+                                   const Process& process) {
+  RequestProgress progress(console, process);
   nlohmann::json names = nlohmann::json::array();
   for (const DeletedSet::Name& name : set.deleted.names) names.push_back({name.inode, name.parent});
   const nlohmann::json request{{"command", "freed"}, {"names", names}, {"snapshots", set.deleted.snapshots}};
@@ -294,10 +296,7 @@ Result<nlohmann::json> deletion_of(const FoundSet& set, const VolumeAccess& acce
 int show_freed(const StatArguments& asked, const Console& console, const Process& process) {
   const auto set = find_set(asked);
   if (!set) return console.fail(set.error());
-  const auto json = [&] {
-    RequestProgress progress(console, process);
-    return deletion_of(*set, access_of(asked, console), progress);
-  }();
+  const auto json = deletion_of(*set, access_of(asked, console), console, process);
   if (!json) return console.fail(json.error());
   return show(console, "dedupfs-stat-freed", *json, kDone, deletion_screen);
 }
