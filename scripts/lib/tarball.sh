@@ -99,11 +99,10 @@ install_tree() {
   for link in mkfs.dedupfs fsck.dedupfs; do ln -s "../bin/$link" "$tree/sbin/$link"; done
 }
 
-# pack TREE FILE EPOCH: the same tree gives the same bytes: xz cuts into other blocks with another number of threads. The programs have
-# much in common, which xz finds if its dictionary has room for several of them.
+# pack TREE FILE EPOCH: the same tree gives the same bytes: xz cuts into other blocks with another number of threads.
 pack() {
   tar --sort=name --format=gnu --mtime="@$3" --owner=0 --group=0 --numeric-owner --mode='u+rwX,go+rX,go-w' \
-    -C "$(dirname "$1")" -c "$(basename "$1")" | xz --threads=1 --lzma2=preset=6,dict=64MiB >"$2"
+    -C "$(dirname "$1")" -c "$(basename "$1")" | xz --threads=1 -6 >"$2"
 }
 
 # make_tarball FOLDER BUILD: sets tarball_made to the archive. BUILD empty: builds the commit that is checked out.

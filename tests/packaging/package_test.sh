@@ -144,8 +144,11 @@ exec 7>&-
 check "umount(8) and mount(8) bring the new version" eval 'umount "$mnt" && mount -t dedupfs "$volume" "$mnt"'
 daemon=$(daemon_pid)
 check_equal "the new daemon runs the installed program" /usr/bin/dedupfs "$(readlink "/proc/$daemon/exe")"
+dedupfs-top --interval 1 --json "$mnt" >/dev/null 2>&1 &
+tool=$!
 check "reinstallation" eval 'dpkg --install "$scratch/upgrade/dedupfs.deb" >"$scratch/again.log" 2>&1'
-check "and it names the mount once" test "$(grep -c "restart is due" "$scratch/again.log")" = 1
+check "and it names the mount once, and no tool" test "$(grep -c "restart is due" "$scratch/again.log")" = 1
+check "a tool that runs goes on" kill "$tool"
 exec 7>>"$mnt/open"
 start_writer
 
