@@ -225,6 +225,7 @@ check "the mount goes on" eval 'echo on >"$mnt/on" && commit'
 check "dedupfs-stat says why the bucket lacks it" eval 'dedupfs-stat "$mnt" | grep -q "^Remote: .*the last try failed"'
 kill -TERM "$(daemon_pid)"
 check "and the system can shut down" wait_until 90 no_daemon
+check_refused "a mount that ships refuses it, too" 32 'DEDUPFS_STORE_PATIENCE' env DEDUPFS_STORE_PATIENCE=soon dedupfs "$volume" "$mnt" -o "key_file=$scratch/key"
 check "with nothing lost" eval 'mount_volume "ro,key_file=$scratch/key" && [ "$(cat "$mnt/on")" = on ]'
 unmount_volume
 check_refused "gives an error for what is not in memory" 1 'Input/output error' eval 'cat "$there/three/noise" >/dev/null'

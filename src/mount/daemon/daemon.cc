@@ -219,9 +219,10 @@ Result<std::unique_ptr<BackgroundShipper>> start_shipper(Filesystem& filesystem,
     return invalid_argument(fmt::format(
         "-o {0}: {1} has no bucket that it writes to: dedupfs-remote attach {1} s3://... gives it one",
         is_remote ? "durability=remote" : (has_cache ? "remote_cache" : "remote_unshipped"), request.volume.string()));
-  if (most_unshipped(request) != 0 && shipper && *shipper) {
-    DEDUPFS_ASSIGN(const std::chrono::seconds patience, store_patience());
-    limit_unshipped(filesystem, **shipper, memory_limits().fuse_threads, patience);
+  if (shipper && *shipper) {
+    DEDUPFS_ASSIGN(const std::chrono::seconds patience,
+                   store_patience());  // wrong settings are refused now, not by the first ship
+    if (most_unshipped(request) != 0) limit_unshipped(filesystem, **shipper, memory_limits().fuse_threads, patience);
   }
   return shipper;
 }
