@@ -11,6 +11,7 @@
 #include "base/printable.h"
 #include "base/task_group.h"
 #include "hash/sha256.h"
+#include "replica/volume_folders.h"
 #include "store/format/format.h"
 #include "store/volume/capture.h"
 
@@ -37,46 +38,15 @@ Result<bool> has_piece(const BackingFile& file, std::uint64_t offset, std::uint6
   return count == bytes.size() && sha256_of(bytes) == piece.sha256;
 }
 
-Result<std::shared_ptr<BackingFolder>> open_or_make_folder(BackingFolder& parent, std::string_view name) {
-  auto there = parent.open_folder(name);
-  return there || there.error().code() != ErrorCode::kNotFound ? there : parent.make_and_open_folder(name);
-}
-
 std::uint64_t largest_piece(const RemoteFile& file) {
   std::uint64_t bytes = 0;
   for (const RemotePiece& piece : file.pieces) bytes = std::max(bytes, piece.bytes);
   return bytes;
 }
 
-// The folders of a clone, each made when the first file comes there.
-class CloneFolders {
- public:
-  explicit CloneFolders(BackingFolder& volume) : volume_(volume) {}
-
-  Result<BackingFolder*> of(const std::string& path) {
-    const std::size_t slash = path.find('/');
-    return slash == std::string::npos ? Result<BackingFolder*>(&volume_) : get(path.substr(0, slash));
-  }
-  Result<BackingFolder*> get(const std::string& name) {
-    auto& folder = below_[name];
-    if (!folder) {
-      DEDUPFS_ASSIGN(folder, open_or_make_folder(volume_, name));
-    }
-    return folder.get();
-  }
-  Result<void> sync() {
-    for (const auto& [name, folder] : below_) DEDUPFS_TRY(folder->sync());
-    return volume_.sync();
-  }
-
- private:
-  BackingFolder& volume_;
-  std::map<std::string, std::shared_ptr<BackingFolder>> below_;
-};
-
 Result<void> write_clone(Bucket& bucket, const std::string& path, const RemoteFile& file, BackingFolder& folder,
                          const CloneSettings& settings) {
-  DEDUPFS_ASSIGN(const auto written, folder.open(path.substr(path.find('/') + 1), Backing::Mode::kOpenOrCreate));
+  DEDUPFS_ASSIGN(const auto written, folder.open(name_in_folder(path), Backing::Mode::kOpenOrCreate));
   DEDUPFS_ASSIGN(const std::uint64_t bytes_there, written->size());
   std::uint64_t offset = 0;
   for (const RemotePiece& piece : file.pieces) {
@@ -100,7 +70,7 @@ bool is_same_in(const Replica* there, const std::string& path, const RemoteFile&
 }
 
 // All but the superblocks.
-Result<void> write_files(Bucket& bucket, const Replica& replica, CloneFolders& folders, const CloneSettings& asked) {
+Result<void> write_files(Bucket& bucket, const Replica& replica, VolumeFolders& folders, const CloneSettings& asked) {
   const std::string containers = std::string(kContainersDirectory) + '/';
   Mutex asking;
   CloneSettings settings = asked;
@@ -129,7 +99,7 @@ Result<void> write_files(Bucket& bucket, const Replica& replica, CloneFolders& f
       DEDUPFS_TRY(gets.submit(kLeftBytes, leave));
       continue;
     }
-    DEDUPFS_ASSIGN(BackingFolder* const folder, folders.of(path));
+    DEDUPFS_ASSIGN(BackingFolder* const folder, folders.holder_of(path));
     DEDUPFS_TRY(gets.submit(largest_piece(file),
                             [&, folder] { return write_clone(bucket, entry.first, entry.second, *folder, settings); }));
   }
@@ -190,9 +160,8 @@ Result<void> clone_replica(Bucket& bucket, const Replica& replica, BackingFolder
     DEDUPFS_TRY(remove_others(replica, folder, "", static_cast<bool>(settings.leave_container)));
   else
     DEDUPFS_TRY(replace_file(folder, kUnfinishedClone, bytes_of(uuid)));
-  CloneFolders folders(folder);
-  for (const std::string_view always : {kIndexDirectory, kContainersDirectory})
-    DEDUPFS_TRY(folders.get(std::string(always)));
+  VolumeFolders folders(folder, VolumeFolders::Mode::kOpenOrMake);  // each is made when its first file comes
+  for (const std::string_view always : {kIndexDirectory, kContainersDirectory}) DEDUPFS_TRY(folders.get(always));
   DEDUPFS_TRY(write_files(bucket, replica, folders, settings));
   DEDUPFS_TRY(folders.sync());
   for (const auto& [path, file] : replica.files)
@@ -201,23 +170,11 @@ Result<void> clone_replica(Bucket& bucket, const Replica& replica, BackingFolder
 }
 
 Result<bool> is_as_cloned(BackingFolder& folder, const Replica& replica, const GoOn& go_on) {
-  std::map<std::string, std::shared_ptr<BackingFolder>> below;
+  VolumeFolders folders(folder, VolumeFolders::Mode::kOpen);
   for (const auto& [path, file] : replica.files) {
     if (is_superblock(path)) continue;
     DEDUPFS_TRY(go_on());
-    const std::size_t slash = path.find('/');
-    BackingFolder* holder = &folder;
-    if (slash != std::string::npos) {
-      auto& kept = below[path.substr(0, slash)];
-      if (!kept) {
-        auto found = folder.open_folder(path.substr(0, slash));
-        if (!found && found.error().code() == ErrorCode::kNotFound) return false;
-        if (!found) return found.error();
-        kept = std::move(*found);
-      }
-      holder = kept.get();
-    }
-    const auto opened = holder->open(path.substr(path.find('/') + 1), Backing::Mode::kRead);
+    const auto opened = folders.open(path, Backing::Mode::kRead);
     if (!opened && opened.error().code() == ErrorCode::kNotFound) return false;
     if (!opened) return opened.error();
     DEDUPFS_ASSIGN(const std::uint64_t bytes, (*opened)->size());

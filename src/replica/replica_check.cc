@@ -7,6 +7,7 @@
 
 #include "base/mutex.h"
 #include "base/task_group.h"
+#include "replica/volume_folders.h"
 
 namespace dedupfs {
 namespace {
@@ -116,12 +117,8 @@ Result<ReplicaCheck> check_replica(Bucket& bucket, const Replica& replica, const
 OtherCopy files_of(std::shared_ptr<BackingFolder> volume) {
   return
       [volume = std::move(volume)](const std::string& path, std::uint64_t offset, MutableByteSpan out) -> Result<void> {
-        const std::size_t slash = path.find('/');
-        auto holder = volume;
-        if (slash != std::string::npos) {
-          DEDUPFS_ASSIGN(holder, volume->open_folder(path.substr(0, slash)));
-        }
-        DEDUPFS_ASSIGN(const auto file, holder->open(path.substr(slash + 1), Backing::Mode::kRead));
+        VolumeFolders folders(*volume, VolumeFolders::Mode::kOpen);
+        DEDUPFS_ASSIGN(const auto file, folders.open(path, Backing::Mode::kRead));
         return file->read(offset, out);
       };
 }

@@ -21,14 +21,14 @@ mkfs.dedupfs "$volume" >/dev/null
 mkdir "$mnt"
 check_refused "a log file that cannot be opened is named" 1 "$scratch/none/log.*No such file" dedupfs "$volume" "$mnt" -o "log=$scratch/none/log"
 mkfifo "$scratch/fifo"
-check_refused "a FIFO that nobody reads does not hang the mount" 1 "$scratch/fifo" timeout 20 dedupfs "$volume" "$mnt" -o "log=$scratch/fifo"
+check_refused "a FIFO that nobody reads does not hang the mount" 1 "$scratch/fifo" timeout 90 dedupfs "$volume" "$mnt" -o "log=$scratch/fifo"
 (umask 0 && mount_volume "log=$log")
 check "it logs to the file" is_logged 'is mounted at' "$log"
 check_equal "the log file is for its owner alone" 600 "$(stat -c %a "$log")"
 
 mv "$log" "$log.1"
 kill -HUP "$(daemon_pid)"
-check "SIGHUP opens the log file again" wait_until 10 test -e "$log"
+check "SIGHUP opens the log file again" wait_until 60 test -e "$log"
 check_equal "the new log file is for its owner alone" 600 "$(stat -c %a "$log")"
 check "SIGHUP does not unmount" eval 'is_mounted "$mnt" && echo data >"$mnt/file"'
 before=$(lines_of "$log.1")
@@ -40,7 +40,7 @@ mount_volume "log=$log"
 pid=$(daemon_pid)
 mv "$log" "$log.2" && mkdir "$log"
 kill -HUP "$pid"
-check "where it cannot be opened again the old one stays in use" wait_until 10 is_logged 'stays in use' "$log.2"
+check "where it cannot be opened again the old one stays in use" wait_until 60 is_logged 'stays in use' "$log.2"
 check "and the mount lives on" grep -q data "$mnt/file"
 for signal in TERM INT; do
   is_mounted "$mnt" || { rmdir "$log" 2>/dev/null; mount_volume "log=$log"; }
@@ -130,7 +130,7 @@ check "unmount" unmount_volume
 check "and the volume is whole" fsck.dedupfs -n "$volume"
 
 # kill -9.
-die() { kill -9 "$(daemon_pid)" && wait_until 10 no_daemon; }
+die() { kill -9 "$(daemon_pid)" && wait_until 60 no_daemon; }
 mount_volume
 stat "$mnt" >/dev/null # in the kernel's cache from here on, which answers for a daemon that is dead
 die
@@ -202,6 +202,6 @@ wait "$mounting"
 check_equal "and mounts when that has closed the volume" "0 yes" "$? $(is_mounted "$mnt" && echo yes)"
 unmount_volume
 mount_volume
-check_refused "it does not wait for one that has it mounted" 8 'in use' timeout 20 fsck.dedupfs -n "$volume"
+check_refused "it does not wait for one that has it mounted" 8 'in use' timeout 90 fsck.dedupfs -n "$volume"
 unmount_volume
 finish

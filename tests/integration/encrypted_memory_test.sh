@@ -59,7 +59,7 @@ judge() {
     wait "$looking"
     check_equal "when it ends, neither passphrase nor master key is in its memory" "0 waiting" "$? $(cat "$scratch/at_exit")"
   fi
-  check "after the unmount the process is gone" wait_until 10 test ! -e "/proc/$pid"
+  check "after the unmount the process is gone" wait_until 60 test ! -e "/proc/$pid"
 }
 
 # A command that printed the passphrase and has not ended: the program has it, in locked memory. So the search does find it.

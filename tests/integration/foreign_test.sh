@@ -102,7 +102,7 @@ listener.listen(8)
 time.sleep(600)
 PY
 fake=$!
-wait_until 10 test -S "$volume/control.sock"
+wait_until 60 test -S "$volume/control.sock"
 check_refused "umount.dedupfs does not ask a process of another user" 0 'process [0-9]+ of user 65534 serves.*no request was sent' timeout 60 umount.dedupfs "$mnt"
 check "it is unmounted" eval "! is_mounted '$mnt'"
 check "and its daemon has ended" wait_until 20 no_daemon
@@ -165,7 +165,7 @@ umount -l "$scratch/home/forged"
 mount_volume foreign
 unshare -m --propagation private sleep 300 &
 copy=$!
-wait_until 10 eval "[ \"\$(readlink /proc/$copy/ns/mnt)\" != \"\$(readlink /proc/self/ns/mnt)\" ] && grep -q sleep /proc/$copy/comm"
+wait_until 60 eval "[ \"\$(readlink /proc/$copy/ns/mnt)\" != \"\$(readlink /proc/self/ns/mnt)\" ] && grep -q sleep /proc/$copy/comm"
 check_refused "umount.dedupfs names who holds a copy of the mount" 64 "another mount namespace still has the mount, because of .*process $copy \(sleep\)" timeout 60 umount.dedupfs --timeout 4 "$mnt"
 kill "$copy" && wait "$copy" 2>/dev/null
 check "the daemon ends with the copy" wait_until 20 no_daemon

@@ -66,14 +66,14 @@ for signal in INT TERM; do
   dedupfs-gc --status --wait "$mnt" >"$scratch/interrupted" 2>&1 &
   waiting=$!
   # It has a handler of SIGTERM; so has the shell that it begins as.
-  wait_until 10 eval 'grep -q dedupfs-gc "/proc/$waiting/comm" && grep -q "^SigCgt:.*[4-7c-f]...$" "/proc/$waiting/status"'
+  wait_until 60 eval 'grep -q dedupfs-gc "/proc/$waiting/comm" && grep -q "^SigCgt:.*[4-7c-f]...$" "/proc/$waiting/status"'
   kill -"$signal" "$waiting"
   wait "$waiting"
   check_equal "who waits can be interrupted by SIG$signal" 3 $?
   check "is told what becomes of it" grep -q "interrupted: the reclaim stays paused in the daemon (--status .* --stop" "$scratch/interrupted"
   check_equal "and it is there still" True "$(of_gc 'r["running"]')"
 done
-check "one that is paused can be stopped" timeout 30 dedupfs-gc --stop "$mnt"
+check "one that is paused can be stopped" timeout 90 dedupfs-gc --stop "$mnt"
 check_equal "before its end" False "$(of_gc 'r["last"]["complete"]')"
 check_equal "which is no failure" None "$(of_gc 'r["last"]["error"]')"
 check "which the screen says" eval 'dedupfs-gc --status "$mnt" | grep -q "Last reclaim: stopped after"'
@@ -108,7 +108,7 @@ check_refused "a volume that somebody else has is refused" 2 'in use' flock "$vo
 dedupfs-gc "$volume" >"$scratch/stopped" 2>&1 &
 pid=$!
 # It has the lock. Who tried to take it for a moment might be why it does not get it.
-wait_until 10 grep -q "FLOCK .*:$(stat -c %i "$volume/lock") " /proc/locks
+wait_until 60 grep -q "FLOCK .*:$(stat -c %i "$volume/lock") " /proc/locks
 kill -TERM "$pid"
 wait "$pid"
 check_equal "SIGTERM stops it in good order" 3 $?

@@ -83,7 +83,7 @@ crash() {
   local pid
   pid=$(daemon_pid) || return 1
   kill -9 "$pid"
-  wait_until 10 no_daemon
+  wait_until 60 no_daemon
   fusermount3 -u -z "$mnt" 2>/dev/null || umount -l "$mnt"
 }
 

@@ -81,7 +81,7 @@ stop_server() {
 }
 trap 'stop_server 2>/dev/null; clean_up' EXIT
 url() { echo "nfs://127.0.0.1/backup/$1?version=4&nfsport=$port"; }
-nfs() { timeout 20 "nfs-$1" "$(url "$2")"; }
+nfs() { timeout 90 "nfs-$1" "$(url "$2")"; }
 
 start_server || fail "the server answers" "$(grep -E 'CRIT|FATAL' "$scratch/ganesha.log" | tail -n 3)"
 check_equal "a client reads a file" two "$(nfs cat top)"
@@ -89,7 +89,7 @@ check_equal "and one in a snapshot" two "$(nfs cat .snapshots/before/top)"
 check "it lists a folder" eval 'nfs ls folder | grep -q below'
 # nfs-cp 4.0 cannot write more than some KB by NFS 4, on any filesystem.
 noise 1 1400 >"$scratch/noise"
-check "it writes a file" timeout 20 nfs-cp "$scratch/noise" "$(url written)"
+check "it writes a file" timeout 90 nfs-cp "$scratch/noise" "$(url written)"
 check "with its content" cmp "$scratch/noise" "$mnt/written"
 stop_server
 check "the volume is mounted again" remount allow_other,snapshots=visible

@@ -208,7 +208,7 @@ dedupfs-remote push "$volume" >/dev/null
 check "a newer one is shown" wait_until 30 shown later
 check_equal "also to who has a file open" later "$(cat <&7)"
 exec 7<&-
-check "what is gone is gone" wait_until 10 eval '! [ -e "$there/one" ] && [ -d "$there/later" ]'
+check "what is gone is gone" wait_until 60 eval '! [ -e "$there/one" ] && [ -d "$there/later" ]'
 check_refused "only there is something to follow" 1 'remote_follow' dedupfs "$volume" "$scratch/again" -o "remote_follow=1,key_file=$scratch/key"
 umount.dedupfs "$there"
 unmount_volume

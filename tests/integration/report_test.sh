@@ -9,7 +9,7 @@ has_samples() { [ "$(samples "$1")" -ge "$2" ]; }
 of_last() { dedupfs-stat --history --json "$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)["samples"][-1][sys.argv[1]])' "$2"; }
 
 new_volume
-check "a mount takes a sample" wait_until 10 has_samples "$mnt" 1
+check "a mount takes a sample" wait_until 60 has_samples "$mnt" 1
 mkdir -p "$mnt/music" "$mnt/<img src=x onerror=alert(1)>" "$mnt/$(printf 'a very long name %.0s' $(seq 12))"
 noise 1 3000000 >"$mnt/music/one"
 cp "$mnt/music/one" "$mnt/$(printf 'a very long name %.0s' $(seq 12))/two"

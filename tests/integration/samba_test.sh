@@ -43,7 +43,7 @@ mkdir "$state"
   printf 'guest ok = yes\n'
 } >"$state/smb.conf"
 chmod 777 "$mnt/share"
-client() { timeout 30 smbclient --port="$port" --no-pass //127.0.0.1/backup --command="$1" 2>&1; }
+client() { timeout 90 smbclient --port="$port" --no-pass //127.0.0.1/backup --command="$1" 2>&1; }
 serve() {
   smbd --foreground --configfile="$state/smb.conf" >"$state/out" 2>&1 &
   server=$!

@@ -27,7 +27,7 @@ with open(sys.argv[1], "w") as lock:
     fcntl.lockf(lock, fcntl.LOCK_EX)
     open(sys.argv[2]).close()
 PY
-  wait_until 10 is_locked
+  wait_until 60 is_locked
 }
 is_locked() { ! apt-get update >/dev/null 2>&1; }
 let_go() { : >"$scratch/let-go"; }

@@ -254,7 +254,7 @@ check "and gives back what was written" cmp "$mnt/new" "$scratch/new"
 unmount_volume
 mount_volume
 kill -9 "$(daemon_pid)"
-wait_until 10 no_daemon
+wait_until 60 no_daemon
 dedupfs-stat "$mnt" >"$scratch/shown" 2>"$scratch/said"
 check "of a mount whose daemon has died, it says so" grep -q "$mnt: its daemon has died" "$scratch/said"
 check "and shows the volume" grep -q '^Holds' "$scratch/shown"

@@ -78,7 +78,7 @@ if is_root; then
   umount "$mnt"
 fi
 kill -9 "$(daemon_pid)"
-wait_until 10 no_daemon
+wait_until 60 no_daemon
 check_refused "a daemon that has died is an error" 2 'not connected' dedupfs-sync "$mnt"
 fusermount3 -u -z "$mnt"
 

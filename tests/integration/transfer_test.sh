@@ -143,7 +143,7 @@ kill -9 "$(daemon_pid "$other")"
 wait "$receiver"
 check_equal "a daemon that is killed ends the receive" 2 $?
 exec 7>&-
-wait_until 10 no_daemon "$other"
+wait_until 60 no_daemon "$other"
 fusermount3 -u -z "$far" 2>/dev/null || umount -l "$far"
 mount_far
 token=$(dedupfs-receive --token --into killed "$far")
