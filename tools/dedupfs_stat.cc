@@ -17,6 +17,7 @@
 #include "fs/statistics/file_statistics.h"
 #include "fs/statistics/shared_space.h"
 #include "log_to.h"
+#include "mount/clients/ask_health.h"
 #include "mount/clients/ask_publicly.h"
 #include "mount/control/control_socket.h"
 #include "mount/reports/metrics_report.h"
@@ -97,10 +98,18 @@ Result<VolumeReport> public_report_of(const Path& path, const Console& console) 
 
 Result<VolumeReport> find_report(const StatArguments& asked, const Console& console) {
   auto found = private_report_of(asked, console);
-  if (found && found->mount && !found->statistics.at("mounted").get<bool>())
-    console.say(found->mount->mountpoint.string() + ": its daemon has died; mount the volume again");
+  // Read from the folder, although it is mounted: the daemon has died, or it has no control socket, as on a disk that is read-only.
+  if (found && found->mount && !found->statistics.at("mounted").get<bool>()) {
+    const Path& mountpoint = found->mount->mountpoint;
+    const auto health = ask_health(*found->mount);
+    if (health && !*health) console.say(mountpoint.string() + ": its daemon has died; mount the volume again");
+    if (health && *health) {
+      if (auto shown = public_report_of(mountpoint, console)) return shown;
+    }
+  }
   const auto is_to_be_asked_publicly = [](ErrorCode code) {
-    return code == ErrorCode::kAccessDenied || code == ErrorCode::kUnsupported;  // a volume in a bucket
+    return code == ErrorCode::kAccessDenied || code == ErrorCode::kNotPermitted ||  // no key, but the daemon has it
+           code == ErrorCode::kUnsupported;                                         // a volume in a bucket
   };
   if (found || !is_to_be_asked_publicly(found.error().code())) return found;
   auto shown = public_report_of(asked.path, console);

@@ -15,16 +15,19 @@ namespace dedupfs::tools {
 
 Result<nlohmann::json> VolumeSource::ask(const nlohmann::json& request, const char* key, const Read& read,
                                          RequestProgress* progress) {
+  const auto ask_daemon = [&]() -> Result<nlohmann::json> {
+    DEDUPFS_ASSIGN(const nlohmann::json answer,
+                   progress != nullptr ? progress->request(path_, request) : control_request(path_, request));
+    return read_answer([&] { return answer.at(key); });
+  };
   if (volume_ == nullptr) {
+    // A daemon that only reads leaves the volume to other readers, but knows more than they: the key, and what its mount did.
+    if (const auto has_one = has_daemon(path_); has_one && *has_one) return ask_daemon();
     VolumeOptions options;
     options.foreign = access_.foreign;
     options.read_only = true;
     auto opened = Volume::open(path_, options, access_.backing);
-    if (!opened && opened.error().code() == ErrorCode::kBusy) {
-      DEDUPFS_ASSIGN(const nlohmann::json answer,
-                     progress != nullptr ? progress->request(path_, request) : control_request(path_, request));
-      return read_answer([&] { return answer.at(key); });
-    }
+    if (!opened && opened.error().code() == ErrorCode::kBusy) return ask_daemon();
     if (!opened) return opened.error();
     volume_ = std::move(*opened);
   }

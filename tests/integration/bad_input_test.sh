@@ -76,6 +76,7 @@ if is_root; then
   check_refused "mount read-write from a read-only disk says so" 32 'read-only' dedupfs "$scratch/bound" "$mnt"
   check "mount -o ro works from a read-only disk" dedupfs "$scratch/bound" "$mnt" -o ro
   check "and reads" grep -q kept "$mnt/file"
+  check_equal "and is asked through the mount, since it has no socket" True "$(stat_of mounted)"
   # It cannot be asked when it ends, only whether it still has the volume.
   check "unmounting waits until the daemon of a read-only mount has let go, too" eval \
     'umount.dedupfs "$mnt" && flock --nonblock "$volume/lock" true'

@@ -62,6 +62,7 @@ check_refused "extract names it, and goes on" 4 'is not as it was left' \
 check "what was elsewhere is there" grep -q secret-target <(readlink "$scratch/rescued/link")
 check "a mount with ro goes on, too" mount_volume "ro,key_file=$key"
 check "and shows the names" test -L "$mnt/link"
+check_refused "its daemon answers for it, which has the key" 0 '^Holds' dedupfs-stat "$mnt" </dev/null
 unmount_volume
 cp "$scratch/container" "$container"
 check "it is mounted when the file is back" with_key

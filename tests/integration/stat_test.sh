@@ -229,6 +229,9 @@ check_equal "the daemon refuses what are no inodes of files" "10 False" "$(sort 
 unmount_volume
 mount_volume ro
 check_equal "of a volume that is mounted read-only, too" 0 "$(of_file own_bytes "$mnt/old")"
+said_by dedupfs-stat "$mnt"
+check "whose daemon answers" test "$(grep -c '^Holds' <<<"$output") $(grep -c 'has died' <<<"$output")" = "1 0"
+check_equal "and which counts as mounted" True "$(stat_of mounted)"
 remount
 dedupfs-snapshot create "$mnt" monday 2>/dev/null
 rm "$mnt/old" "$mnt/copy"
