@@ -31,6 +31,9 @@ void for_each_object(const RemoteFiles& files, const Add& add) {
 // Who is refused so often asks no more: a store that keeps objects for a month would be asked for each of them in each collection.
 constexpr std::uint64_t kMostRefusals = 1000;
 
+// Of one kind. More are left to the next collection, so that no listing fills the memory.
+constexpr std::size_t kMostUnneeded = 256 << 10;
+
 // Deletes several objects at once. That the store refuses one is no failure, but counted: it may keep objects until a date.
 class Deletions {
  public:
@@ -99,9 +102,10 @@ Result<void> Shipper::read_past_heads(const std::vector<std::uint64_t>& sequence
     std::vector<std::uint64_t> unknown;
     for (std::size_t i = 0; i < settings_.parallel.requests && sequence != sequences.rend(); ++i, ++sequence)
       if (!past_heads_.contains(*sequence)) unknown.push_back(*sequence);
-    DEDUPFS_ASSIGN(const auto heads, read_heads(bucket_, unknown));
-    for (const FoundHead& found : heads)
+    DEDUPFS_TRY(visit_heads(bucket_, unknown, [this](const FoundHead& found) -> Result<void> {
       past_heads_.insert_or_assign(found.head.sequence, past_head_of(found.head.unix_seconds, found.head.files));
+      return {};
+    }));
     oldest = past_heads_.at(*std::prev(sequence)).unix_seconds;
   } while (sequence != sequences.rend() && oldest > window_begin);
   return {};
@@ -110,13 +114,15 @@ Result<void> Shipper::read_past_heads(const std::vector<std::uint64_t>& sequence
 Result<std::vector<Bucket::Object>> Shipper::list_unneeded(const std::string& prefix,
                                                            const std::unordered_set<std::string>& needed) {
   std::vector<Bucket::Object> unneeded;
-  DEDUPFS_TRY(bucket_.list(prefix, "", [&](const Bucket::Object& object) -> Result<void> {
+  const auto listed = bucket_.list(prefix, "", [&](const Bucket::Object& object) -> Result<void> {
+    if (unneeded.size() == kMostUnneeded) return Error{ErrorCode::kTooLarge, "the next collection goes on"};
     const auto origin = parse_piece_object(object.name);
     if (origin && origin->epoch <= position_.epoch && origin->sequence <= replica_->head.sequence &&
         !needed.contains(object.name))
       unneeded.push_back(object);
     return settings_.go_on();
-  }));
+  });
+  if (!listed && unneeded.size() < kMostUnneeded) return listed.error();
   return unneeded;
 }
 

@@ -10,6 +10,8 @@
 #include "replica/summed_record.h"
 #include "store/format/checked_json.h"
 #include "store/format/format.h"
+#include "store/volume/ballast.h"
+#include "store/volume/capture.h"
 
 namespace dedupfs {
 namespace {
@@ -25,6 +27,11 @@ constexpr std::size_t kEpochDigits = 8;
 constexpr std::size_t kSequenceDigits = 10;
 // The least that a piece takes in a head: its numbers, its digest.
 constexpr std::size_t kLeastPieceBytes = 3 + sizeof(Sha256Digest);
+
+// What a volume's folder has for this machine only, and its folders.
+constexpr std::array<std::string_view, 8> kNoFiles = {kLockFile,         kControlSocket,      kRemoteFile,
+                                                      kBallastFile,      kIndexDirectory,     kCheckpointsDirectory,
+                                                      kEvictedDirectory, kContainersDirectory};
 
 bool is_image_name(std::string_view name) {
   const auto is_plain = [](char c) {
@@ -67,35 +74,39 @@ class PathEncoder {
 
 class PathDecoder {
  public:
-  explicit PathDecoder(Decoder& decoder) : decoder_(decoder) {}
-  // Nothing if it is no path, or not in order.
+  // Takes what a path has in memory from `bytes_left`.
+  PathDecoder(Decoder& decoder, std::uint64_t& bytes_left) : decoder_(decoder), bytes_left_(bytes_left) {}
+  // Nothing if it is no path, or not in order, or too much.
   std::optional<std::string> path() {
     const std::uint64_t common = decoder_.varint();
     const std::string_view rest = text_of(decoder_.bytes(decoder_.varint()));
     if (!decoder_.ok() || common > last_.size()) return std::nullopt;
     std::string path = last_.substr(0, common).append(rest);
-    if (!is_image_path(path) || path <= last_) return std::nullopt;
+    if (!is_image_path(path) || path <= last_ || path.size() > bytes_left_) return std::nullopt;
+    bytes_left_ -= path.size();
     last_ = path;
     return path;
   }
 
  private:
   Decoder& decoder_;
+  std::uint64_t& bytes_left_;
   std::string last_;
 };
 
-bool decode_lists(Decoder& decoder, Head& head) {
+bool decode_lists(Decoder& decoder, const ListLimits& limits, Head& head) {
   const std::uint64_t dropped = decoder.varint();
-  if (dropped > decoder.remaining() || (head.is_full() && dropped != 0)) return false;
-  PathDecoder dropped_paths(decoder);
+  if (dropped > limits.paths || (head.is_full() && dropped != 0)) return false;
+  std::uint64_t bytes_left = limits.path_bytes;
+  PathDecoder dropped_paths(decoder, bytes_left);
   for (std::uint64_t i = 0; i < dropped; ++i) {
     auto path = dropped_paths.path();
     if (!path) return false;
     head.dropped.push_back(std::move(*path));
   }
   const std::uint64_t files = decoder.varint();
-  if (files > decoder.remaining()) return false;
-  PathDecoder paths(decoder);
+  if (files > limits.paths - dropped) return false;
+  PathDecoder paths(decoder, bytes_left);
   for (std::uint64_t i = 0; i < files; ++i) {
     auto path = paths.path();
     auto file = decode_remote_file(decoder);
@@ -169,7 +180,7 @@ std::string encode_head(const Head& head) {
   return bytes;
 }
 
-Result<Head> decode_head(ByteSpan bytes) {
+Result<Head> decode_head(ByteSpan bytes, const ListLimits& limits) {
   DEDUPFS_ASSIGN(const ByteSpan content, content_of_record(bytes, kHeadKind));
   Decoder decoder(content);
   Head head;
@@ -183,7 +194,7 @@ Result<Head> decode_head(ByteSpan bytes) {
       head.epoch > kMaxEpoch || head.full == 0 || head.full > head.sequence)
     return corruption("its fields are damaged");
   std::ranges::copy(previous, head.previous.begin());
-  if (!decode_lists(decoder, head)) return corruption("its list of files is damaged");
+  if (!decode_lists(decoder, limits, head)) return corruption("its list of files is damaged");
   return head;
 }
 
@@ -248,7 +259,8 @@ std::optional<PieceOrigin> parse_piece_object(std::string_view object) {
 
 bool is_image_path(std::string_view path) {
   const std::size_t slash = path.find('/');
-  if (slash == std::string_view::npos) return is_image_name(path) && path != kLockFile && path != kControlSocket;
+  if (slash == std::string_view::npos)  // files that are being made end with .new
+    return is_image_name(path) && !path.ends_with(".new") && std::ranges::find(kNoFiles, path) == kNoFiles.end();
   const std::string_view folder = path.substr(0, slash);
   return (folder == kContainersDirectory || folder == kIndexDirectory || folder == kCheckpointsDirectory) &&
          is_image_name(path.substr(slash + 1));

@@ -26,6 +26,11 @@ namespace dedupfs {
 // holds one piece in memory.
 inline constexpr std::uint64_t kMaxPieceBytes = 72 << 20;
 inline constexpr std::uint64_t kMaxHeadBytes = 256 << 20;  // about 4 million files
+// In the lists of a head, and of what heads make up together. A path takes more in memory than in a head.
+struct ListLimits {
+  std::size_t paths = 8 << 20;
+  std::uint64_t path_bytes = 256 << 20;
+};
 inline constexpr std::uint64_t kMaxSequence = 9'999'999'999;
 inline constexpr std::uint64_t kMaxEpoch = 99'999'999;
 
@@ -81,7 +86,7 @@ struct Head {
 };
 
 std::string encode_head(const Head& head);
-Result<Head> decode_head(ByteSpan bytes);
+Result<Head> decode_head(ByteSpan bytes, const ListLimits& limits = {});
 
 // What the changes of a head make of the files.
 void apply_changes(const Head& head, RemoteFiles& files);

@@ -1,5 +1,7 @@
 #include "replica/remote_backing.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace dedupfs {
@@ -15,6 +17,11 @@ Result<std::shared_ptr<BackingFolder>> RemoteBacking::open_root(const Path& /*pa
 Result<std::shared_ptr<BackingFolder>> RemoteBacking::open_newest(std::shared_ptr<Bucket> bucket) {
   DEDUPFS_ASSIGN(auto replica, load_replica(*bucket, settings_.parallel));
   if (!replica) return Error{ErrorCode::kNotFound, bucket->name() + " holds no volume"};
+  // What was shown is not taken back, whatever the store lists.
+  if (sequence_ != 0 && (replica->head.sequence < sequence_ || replica->head.volume != volume_))
+    return corruption(fmt::format("{}: head {} of volume {} comes after head {} of volume {}, which was shown before",
+                                  bucket->name(), replica->head.sequence, replica->head.volume, sequence_, volume_));
+  volume_ = replica->head.volume;
   sequence_ = replica->head.sequence;
   bucket_ = bucket;
   auto blocks = blocks_.lock();

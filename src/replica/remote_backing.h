@@ -1,6 +1,6 @@
 // A volume at the address of a bucket, as a disk that can only be read. What is seen is the newest head of the time when the disk is opened.
 // As long as a folder of it is in use, everybody gets the same head, and shares its cache, until renew() finds a newer one. Those who have
-// the older one open keep it.
+// the older one open keep it. A store that lists an older head later, or another volume, is not believed: kCorruption.
 //
 // No connection outlives the folders, so a process may look at a volume and then go on in a child.
 //
@@ -39,6 +39,7 @@ class RemoteBacking final : public Backing {
   std::weak_ptr<Bucket> bucket_ DEDUPFS_GUARDED_BY(mutex_);            // of it
   std::weak_ptr<ObjectBlocks> blocks_ DEDUPFS_GUARDED_BY(mutex_);      // of that bucket; objects never change
   std::uint64_t sequence_ DEDUPFS_GUARDED_BY(mutex_) = 0;              // of its head
+  UuidText volume_ DEDUPFS_GUARDED_BY(mutex_);                         // of that
   std::shared_ptr<BackingFolder> renewed_ DEDUPFS_GUARDED_BY(mutex_);  // which nobody has opened yet
 };
 

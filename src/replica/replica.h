@@ -30,12 +30,13 @@ struct FoundHead {
   std::uint64_t bytes = 0;
 };
 
-// The sequence numbers of the heads that are there, ascending.
+// The sequence numbers of the heads that are there, ascending. kCorruption if there are more than a volume gets.
 Result<std::vector<std::uint64_t>> list_heads(Bucket& bucket);
 // kNotFound if it is not there.
 Result<FoundHead> read_head(Bucket& bucket, std::uint64_t sequence);
-// All of them at once, in the order of the numbers. kCorruption names one that is not there.
-Result<std::vector<FoundHead>> read_heads(Bucket& bucket, const std::vector<std::uint64_t>& sequences);
+// Each of them, in their order. They are read side by side, but for long ones. kCorruption names one that is not there.
+Result<void> visit_heads(Bucket& bucket, const std::vector<std::uint64_t>& sequences,
+                         const std::function<Result<void>(FoundHead)>& visit);
 // Nothing if there is no head. Reads those from the last full list on, so many at once.
 Result<std::optional<Replica>> load_replica(Bucket& bucket, std::size_t parallel = 1);
 // The same as of one head.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -20,10 +21,18 @@ class ReplicaChecker {
         settings_(settings),
         reads_(settings.parallel.requests, settings.parallel.memory, "dedupfs-get") {}
 
-  Result<void> list() {
+  // Keeps what the listing says of objects of the replica: of others it may have any number.
+  Result<void> list(const Replica& replica) {
+    for (const auto& [path, file] : replica.files) {
+      std::uint64_t offset = 0;
+      for (const RemotePiece& piece : file.pieces) {
+        sizes_.emplace(piece_object(path, offset, piece), std::nullopt);
+        offset += piece.bytes;
+      }
+    }
     for (const std::string_view prefix : kPiecePrefixes)
       DEDUPFS_TRY(bucket_.list(std::string(prefix), "", [&](const Bucket::Object& object) -> Result<void> {
-        sizes_.emplace(object.name, object.size);
+        if (const auto known = sizes_.find(object.name); known != sizes_.end()) known->second = object.size;
         return settings_.go_on();
       }));
     return {};
@@ -36,13 +45,13 @@ class ReplicaChecker {
       ++found_.objects;
       found_.bytes += piece.bytes;
     }
-    const auto listed = sizes_.find(place.object);
-    if (listed == sizes_.end())
+    const std::optional<std::uint64_t> listed = sizes_.at(place.object);
+    if (!listed)
       return note(place, Error{ErrorCode::kNotFound, fmt::format("{}/{} is missing; it is a part of {}", bucket_.name(),
                                                                  place.object, path)});
-    if (listed->second != piece.bytes)
+    if (*listed != piece.bytes)
       return note(place, corruption(fmt::format("{}/{} has {} bytes instead of {}; it is a part of {}", bucket_.name(),
-                                                place.object, listed->second, piece.bytes, path)));
+                                                place.object, *listed, piece.bytes, path)));
     if (!settings_.reads_all) return {};
     return reads_.submit(piece.bytes, [this, place] { return read(place); });
   }
@@ -93,7 +102,7 @@ class ReplicaChecker {
 
   Bucket& bucket_;
   const CheckSettings& settings_;
-  std::unordered_map<std::string, std::uint64_t> sizes_;
+  std::unordered_map<std::string, std::optional<std::uint64_t>> sizes_;  // nothing: it is not there
   Mutex mutex_;
   ReplicaCheck found_ DEDUPFS_GUARDED_BY(mutex_);
   TaskGroup reads_;  // goes first
@@ -103,7 +112,7 @@ class ReplicaChecker {
 
 Result<ReplicaCheck> check_replica(Bucket& bucket, const Replica& replica, const CheckSettings& settings) {
   ReplicaChecker checker(bucket, settings);
-  DEDUPFS_TRY(checker.list());
+  DEDUPFS_TRY(checker.list(replica));
   for (const auto& [path, file] : replica.files) {
     std::uint64_t offset = 0;
     for (const RemotePiece& piece : file.pieces) {

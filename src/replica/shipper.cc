@@ -18,6 +18,7 @@ constexpr std::uint64_t kMostChangesToShortList = 32;
 constexpr std::uint64_t kShortListBytes = 256 << 10;
 // What was put for the next head by a process that ended is looked for when so much was sent again.
 constexpr std::uint64_t kWorthListing = 256 << 20;
+constexpr std::size_t kMostKnown = 1 << 20;  // of what is there already; of others, the store is asked one by one
 constexpr std::size_t kMostTried = 256;
 
 bool is_container(std::string_view path) {
@@ -268,13 +269,14 @@ Result<bool> Shipper::is_there(const std::string& object, std::uint64_t bytes) {
 
 Result<void> Shipper::list_there() {
   for (const std::string_view prefix : kPiecePrefixes)
-    DEDUPFS_TRY(bucket_.list(
-        fmt::format("{}{:08}/", prefix, position_.epoch), "", [&](const Bucket::Object& found) -> Result<void> {
-          put_.assert_held();
-          if (const auto origin = parse_piece_object(found.name); origin && origin->sequence == next_sequence())
-            there_.emplace(found.name, found.size);
-          return settings_.go_on();
-        }));
+    DEDUPFS_TRY(bucket_.list(fmt::format("{}{:08}/", prefix, position_.epoch), "",
+                             [&](const Bucket::Object& found) -> Result<void> {
+                               put_.assert_held();
+                               const auto origin = parse_piece_object(found.name);
+                               if (origin && origin->sequence == next_sequence() && there_.size() < kMostKnown)
+                                 there_.emplace(found.name, found.size);
+                               return settings_.go_on();
+                             }));
   is_listed_ = true;
   return {};
 }

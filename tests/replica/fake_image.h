@@ -54,7 +54,7 @@ struct Writer {
   explicit Writer(Bucket& its_bucket, RemotePosition from = {}) : bucket(its_bucket), saved(std::move(from)) {}
 
   Shipper::Settings settings() {
-    return {.volume = kImageUuid,
+    return {.volume = volume,
             .save = [this](const RemotePosition& position) -> Result<void> {
               saved = position;
               return {};
@@ -91,6 +91,7 @@ struct Writer {
   void restart() { shipper_.reset(); }
 
   Bucket& bucket;
+  std::string volume = kImageUuid;
   RemotePosition saved;
   std::int64_t seconds = 1'700'000'000;
   std::size_t parallel = 1;

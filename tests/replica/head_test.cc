@@ -91,6 +91,22 @@ TEST(Head, NoBytesWithARightChecksumDoHarm) {
   }
 }
 
+TEST(Head, AShortOneGivesNoLongListsOfPaths) {
+  Head head = sample();
+  head.dropped.clear();
+  for (int i = 1000; i < 2000; ++i) head.dropped.push_back("index/" + std::string(150, 'x') + std::to_string(i));
+  const std::string bytes = encode_head(head);
+  const std::uint64_t in_memory = 1000 * head.dropped.front().size();
+  ASSERT_GT(in_memory, 10 * bytes.size()) << "what the paths have in common is there once";
+  const std::size_t paths = head.dropped.size() + head.files.size();
+
+  EXPECT_TRUE(decode_head(bytes_of(bytes), {.paths = paths, .path_bytes = in_memory + 1000}));
+  EXPECT_EQ(decode_head(bytes_of(bytes), {.paths = paths, .path_bytes = in_memory - 1}).error().code(),
+            ErrorCode::kCorruption);
+  EXPECT_EQ(decode_head(bytes_of(bytes), {.paths = paths - 1}).error().code(), ErrorCode::kCorruption);
+  EXPECT_EQ(decode_head(bytes_of(bytes), {.paths = head.files.size()}).error().code(), ErrorCode::kCorruption);
+}
+
 TEST(Head, OfANewerFormatSaysSo) {
   std::string bytes = encode_head(sample());
   bytes[8] = 2;
@@ -140,8 +156,9 @@ TEST(Head, PathsStayInTheVolumesFolder) {
                                  "containers/0000000001.container", "checkpoints/0000000001.checkpoint"}) {
     EXPECT_TRUE(is_image_path(path)) << path;
   }
-  for (const char* const path : {"", ".", "..", "/etc/passwd", "../x", "index/..", "index/", "index/a/b", "other/x",
-                                 "lock", "control.sock", "a b", ".profile"}) {
+  for (const char* const path :
+       {"", ".", "..", "/etc/passwd", "../x", "index/..", "index/", "index/a/b", "other/x", "lock", "control.sock",
+        "a b", ".profile", "remote.json", "clone.new", "ballast", "evicted", "containers"}) {
     EXPECT_FALSE(is_image_path(path)) << path;
   }
 }

@@ -109,5 +109,36 @@ TEST_F(RemoteBackingTest, ANewerHeadIsGivenWhenSomebodyAsksForIt) {
   EXPECT_EQ(content_in(*remote.open_root(kAddress).value()), "new");
 }
 
+TEST_F(RemoteBackingTest, WhatWasShownIsNotTakenBack) {
+  ship("first");
+  ship("second");
+  RemoteBacking remote = backing();
+  ASSERT_EQ(content_in(*remote.open_root(kAddress).value()), "second");
+
+  objects_->erase(head_object(2));
+  const auto refused = remote.open_root(kAddress);
+
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::kCorruption);
+  EXPECT_THAT(refused.error().message(), HasSubstr("head 1 of volume"));
+}
+
+TEST_F(RemoteBackingTest, AnotherVolumeIsNotTakenForTheNextState) {
+  ship("first");
+  RemoteBacking remote = backing();
+  const auto shown = remote.open_root(kAddress).value();
+  const auto others = std::make_shared<MemoryObjects>();
+  MemoryBucket bucket(others);
+  Writer other(bucket);
+  other.volume = "99999999-89ab-4def-8123-456789abcdef";
+  ASSERT_TRUE(other.attach());
+  for (const char* const content : {"its first", "its second"}) ASSERT_TRUE(other.ship({{"superblock.json", content}}));
+
+  for (const auto& [name, stored] : others->image()) objects_->set(name, *stored.bytes);
+
+  EXPECT_EQ(remote.renew().error().code(), ErrorCode::kCorruption);
+  EXPECT_EQ(content_in(*shown), "first");
+}
+
 }  // namespace
 }  // namespace dedupfs

@@ -316,6 +316,24 @@ TEST_F(ShipperTest, AHeadThatIsDamagedOrGoneIsNamed) {
   EXPECT_EQ(shipped.error().code(), kFenced) << shipped.error().message();
 }
 
+TEST_F(ShipperTest, LongHeadsAreReadAsShortOnes) {
+  Files files = files_;
+  for (int i = 0; i < 8000; ++i) files["index/" + std::to_string(100'000 + i) + ".sst"] = "table";
+  ship(files);
+  ASSERT_GT(bucket_.objects().image().at(head_object(1)).bytes->size(), 300'000u);
+  files[kLog] += "more";
+  ship(files);
+
+  for (const std::size_t parallel : {1, 8}) {
+    const auto found = load_replica(bucket_, parallel);
+    ASSERT_TRUE(found) << found.error().message();
+    EXPECT_EQ((*found)->head.sequence, 2u);
+    EXPECT_EQ((*found)->files.size(), files.size());
+  }
+  bucket_.objects().erase(head_object(1));
+  EXPECT_THAT(load_replica(bucket_).error().message(), HasSubstr("head/0000000001: it is missing"));
+}
+
 // ---------------------------------------------------------------- fencing
 
 TEST_F(ShipperTest, AnOldCopyOfTheVolumeDoesNotGoOn) {
