@@ -324,7 +324,7 @@ TEST_F(ShipperTest, LongHeadsAreReadAsShortOnes) {
   files[kLog] += "more";
   ship(files);
 
-  for (const std::size_t parallel : {1, 8}) {
+  for (const std::size_t parallel : {1U, 8U}) {
     const auto found = load_replica(bucket_, parallel);
     ASSERT_TRUE(found) << found.error().message();
     EXPECT_EQ((*found)->head.sequence, 2u);
