@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # dedupfs-send and dedupfs-receive: a snapshot arrives as it was, in volumes with other settings and keys, mounted or not, beside files
-# of the receiver's own. Only what changed travels, also after settling. What breaks goes on, whatever was killed.
+# of the receiver's own. Only what changed travels, also after settling and after a reclaim. What breaks goes on, whatever was killed.
 . "$(dirname "$0")/lib.sh"
 
 other=$scratch/other   # the receiver's volume
@@ -165,4 +165,44 @@ check "fsck finds nothing" fsck.dedupfs -n --verify-data --key-file "$passphrase
 check "from the encrypted volume back to a plain one, neither mounted" eval 'mkfs.dedupfs "$scratch/plain" >/dev/null 2>&1 &&
   dedupfs-send --key-file "$passphrase" "$other" --snapshot tuesday | dedupfs-receive "$scratch/plain"'
 check_equal "it has that snapshot" tuesday "$(snapshots_of "$scratch/plain")"
+unmount_volume
+
+# A reclaim moves what the snapshots have, and makes deltas anew whose sources were of the first generation only.
+new_volume --chunker fastcdc:avg=16k
+remount "$(is_root && echo allow_other,)snapshots=visible"
+dedupfs-gc --pause "$mnt" >/dev/null # none begins by itself
+mkdir "$mnt/docs"
+shortened() { python3 -c 'import sys; data = sys.stdin.buffer.read(); [sys.stdout.buffer.write(data[at:at + 10000]) for at in range(0, len(data), 16000)]'; }
+generation() { # NUMBER: each piece of it lies between junk, which goes again
+  local i
+  for i in 1 2 3; do
+    case $1 in
+      1) noise "docs $i" 3000000 ;;
+      2) shortened <"$mnt/docs/$i" ;;
+      3) near_duplicate "$mnt/docs/$i" 0 700 ;;
+    esac >"$mnt/docs/new"
+    mv "$mnt/docs/new" "$mnt/docs/$i"
+    noise "added $1 $i" 50000 >"$mnt/docs/added $1 $i"
+    noise "junk $1 $i" 6000000 >"$mnt/junk $i"
+    commit
+  done
+  rm "$mnt"/junk*
+  dedupfs-snapshot create "$mnt" "generation-$1" 2>/dev/null
+}
+for i in 1 2 3; do generation "$i"; done
+dedupfs-snapshot delete "$mnt" generation-1 2>/dev/null
+mkfs.dedupfs "$scratch/third" >/dev/null 2>&1
+dedupfs-send "$mnt" --snapshot generation-2 | dedupfs-receive "$scratch/third" >/dev/null 2>&1
+of_last() { dedupfs-gc --status --json "$mnt" | python3 -c 'import json, sys; print(json.load(sys.stdin)["last"][sys.argv[1]])' "$1"; }
+before=$(sent_bytes --snapshot generation-3 --since generation-2)
+check "a reclaim takes the junk away" eval 'dedupfs-gc --wait "$mnt" && [ "$(of_last freed_bytes)" -ge 54000000 ]'
+check "it moves what was beside it" test "$(of_last moved_bytes)" -gt 2000000
+check "and makes deltas anew" test "$(of_last rebased_chunks)" -ge 20
+after=$(sent_bytes --snapshot generation-3 --since generation-2)
+check "the changes take as many bytes as before it, but for a tenth ($before, $after)" test $((after * 10)) -le $((before * 11)) -a $((after * 10)) -ge $((before * 9))
+check "whoever got the older snapshot before it takes the changes" eval \
+  'dedupfs-send "$mnt" --snapshot generation-3 --since generation-2 | dedupfs-receive "$scratch/third" && dedupfs -o "snapshots=visible$(is_root && echo ,allow_other)" "$scratch/third" "$far"'
+same_tree "every byte" "$mnt/.snapshots/generation-3/docs" "$far/.snapshots/generation-3/docs"
+umount.dedupfs "$far"
+unmount_volume
 finish
