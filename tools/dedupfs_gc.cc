@@ -9,6 +9,7 @@
 #include "exit_codes.h"
 #include "job_progress.h"
 #include "log_to.h"
+#include "mount/clients/job_status.h"
 #include "mount/clients/reclaim_volume.h"
 #include "mount/control/control_jobs.h"
 #include "mount/control/control_socket.h"
@@ -55,6 +56,10 @@ class Gc {
   Result<nlohmann::json> act() {
     if (asked_.wait) process_.catch_stop_signals();
     DEDUPFS_ASSIGN(const Path volume, find_whole_volume(asked_.path));
+    if (asked_.action == "status" && !asked_.wait) {
+      auto status = job_status(asked_.path, volume, kReclaim);
+      if (status || status.error().code() != ErrorCode::kNotFound) return status;
+    }
     std::uint64_t rate = 0;
     if (!asked_.rate.empty()) {
       DEDUPFS_ASSIGN(rate, parse_rate(asked_.action == "start" ? "--rate" : "--set-rate", asked_.rate));

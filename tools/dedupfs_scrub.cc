@@ -7,6 +7,7 @@
 #include "command/common_options.h"
 #include "exit_codes.h"
 #include "job_progress.h"
+#include "mount/clients/job_status.h"
 #include "mount/control/control_jobs.h"
 #include "mount/control/control_socket.h"
 #include "mount/reports/scrub_report.h"
@@ -53,7 +54,7 @@ Result<nlohmann::json> scrub(const ScrubArguments& asked, const Console& console
     DEDUPFS_ASSIGN(const auto started, ask_scrub(volume, {{"action", "start"}, {"bytes_per_second", rate}}));
     if (!asked.wait) return started;
   }
-  return asked.wait ? await_end(volume, console, process) : ask_scrub(volume, {{"action", "status"}});
+  return asked.wait ? await_end(volume, console, process) : job_status(asked.path, volume, kScrub);
 }
 
 bool has_damage(const nlohmann::json& scrub) {

@@ -5,6 +5,7 @@
 #include <linux/keyctl.h>
 #include <spawn.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -63,6 +64,9 @@ Result<Secret> read_secret(int fd, const std::string& what) {
 Result<Secret> read_key_file(const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return Error::from_errno(errno, "key file " + path);
+  struct stat status {};
+  if (::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    spdlog::warn("key file {} is open to others: chmod 600 {}", path, path);
   return read_secret(file.get(), "key file " + path);
 }
 

@@ -285,7 +285,9 @@ class S3Bucket final : public Bucket {
         return done;
       };
     }
-    return session_.request(request);
+    auto answer = session_.request(request);
+    for (std::string& header : request.headers) zero_text(header);
+    return answer;
   }
 
   // Between a half and the whole of it.

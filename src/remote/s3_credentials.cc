@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,6 +47,7 @@ Result<SecretText> read_secret_file(const std::string& path) {
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return Error::from_errno(errno, path);
   if (!S_ISREG(status.st_mode)) return Error{ErrorCode::kAccessDenied, path + ": is no file"};
+  if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) spdlog::warn("{} is open to others: chmod 600 {}", path, path);
   std::string text(kMostFileBytes + 1, '\0');
   std::size_t filled = 0;
   while (filled < text.size()) {
@@ -176,12 +178,14 @@ Result<std::optional<S3Credentials>> S3CredentialSource::from_machine() const {
                       .into = {},
                       .most_text_bytes = kMostMetadataBytes,
                       .is_to_this_machine = true};
-  const auto token = session_.request(request);
+  auto token = session_.request(request);
   if (!token || !token->is_success() || !is_plain(token->text)) return std::nullopt;  // this machine has none
   const std::string folder = service + "/latest/meta-data/iam/security-credentials/";
   request.method = "GET";
   request.url = folder;
-  request.headers = {"X-aws-ec2-metadata-token: " + token->text};
+  const SecretText token_header("X-aws-ec2-metadata-token: " + token->text);
+  zero_text(token->text);
+  request.headers = {token_header.text()};
   DEDUPFS_ASSIGN(const HttpAnswer roles, session_.request(request));
   if (!roles.is_success()) return std::nullopt;
   const std::string role =
@@ -189,7 +193,8 @@ Result<std::optional<S3Credentials>> S3CredentialSource::from_machine() const {
   request.url = folder + role;
   DEDUPFS_ASSIGN(HttpAnswer answer, session_.request(request));
   if (!answer.is_success()) return Error{ErrorCode::kIo, fmt::format("{}: HTTP status {}", request.url, answer.status)};
-  const auto json = nlohmann::json::parse(answer.text, nullptr, false);
+  zero_text(request.headers.front());
+  auto json = nlohmann::json::parse(answer.text, nullptr, false);
   zero_text(answer.text);
   const auto text_of = [&](const char* name) {
     const auto field = json.is_object() ? json.find(name) : json.end();
@@ -203,6 +208,8 @@ Result<std::optional<S3Credentials>> S3CredentialSource::from_machine() const {
                                             .session_token = SecretText(text_of("Token")),
                                             .expiry = std::chrono::system_clock::from_time_t(timegm(&utc))},
                                            folder + role));
+  for (nlohmann::json& field : json)
+    if (field.is_string()) zero_text(field.get_ref<std::string&>());
   return credentials;
 }
 

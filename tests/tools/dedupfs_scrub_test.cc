@@ -86,7 +86,7 @@ TEST(RunScrub, NamesDamagedFilesByPath) {
 TEST(RunScrub, CanBeStopped) {
   const ServedVolume volume;
 
-  EXPECT_EQ(scrub({"--rate", "1", volume.path()}).exit_code, 0);
+  EXPECT_EQ(scrub({"--rate", "1k", volume.path()}).exit_code, 0);
   const Outcome outcome = scrub({"--stop", volume.path()});
 
   EXPECT_EQ(outcome.exit_code, 0);
@@ -95,7 +95,7 @@ TEST(RunScrub, CanBeStopped) {
 
 TEST(RunScrub, SaysWithItsCodeThatAnotherStoppedWhatItWaitsFor) {
   const ServedVolume volume;
-  auto waiting = std::async(std::launch::async, [&] { return scrub({"--wait", "--rate", "1", volume.path()}); });
+  auto waiting = std::async(std::launch::async, [&] { return scrub({"--wait", "--rate", "1k", volume.path()}); });
   while (!json_of({"--status", "--json", volume.path()}).at("running").get<bool>())
     ASSERT_EQ(waiting.wait_for(std::chrono::milliseconds(1)), std::future_status::timeout) << waiting.get().out;
 
@@ -106,6 +106,7 @@ TEST(RunScrub, SaysWithItsCodeThatAnotherStoppedWhatItWaitsFor) {
 
 TEST(RunScrub, ABadRateIsNamedWithTheRemedy) {
   EXPECT_THAT(scrub({"--set-rate", "fast", "/volume"}).err, HasSubstr("--set-rate: 'fast'"));
+  EXPECT_THAT(scrub({"--rate", "50", "/volume"}).err, HasSubstr("50 is 50 bytes a second: write 50m for 50 MiB"));
   const Outcome outcome = scrub({"--rate", "fast", "/volume"});
 
   EXPECT_EQ(outcome.exit_code, 1);

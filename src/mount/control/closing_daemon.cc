@@ -22,6 +22,7 @@ namespace dedupfs {
 namespace {
 
 constexpr auto kPatienceWithoutDaemon = std::chrono::seconds(1);
+constexpr auto kPatienceWithReaders = std::chrono::seconds(30);
 constexpr auto kPatienceWithServing = std::chrono::seconds(60);
 
 // As the table of mounts names the volume.
@@ -29,6 +30,12 @@ Path canonical_or_given(Path path) {
   std::error_code error;
   Path canonical = std::filesystem::canonical(path, error);
   return error ? std::move(path) : std::move(canonical);
+}
+
+// Whether nobody has the lock who writes. Asks for a shared one, to be in the way of as few as possible.
+bool has_no_writer(const Path& volume) {
+  const UniqueFd lock(::open((volume / kLockFile).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  return !lock || ::flock(lock.get(), LOCK_SH | LOCK_NB) == 0;
 }
 
 }  // namespace
@@ -86,15 +93,16 @@ Result<void> ClosingDaemon::await_end(ControlClient& daemon) const {
 bool ClosingDaemon::wait_for_lock() {
   const Outcome outcome = wait();
   if (outcome == Outcome::kMounted || outcome == Outcome::kGaveUp) return false;
-  if (outcome == Outcome::kNobody && Clock::now() >= last_seen_ + kPatienceWithoutDaemon) return false;
+  if (outcome == Outcome::kNobody) {
+    const auto waited = Clock::now() - last_seen_;
+    if (waited >= kPatienceWithReaders || (waited >= kPatienceWithoutDaemon && !has_no_writer(volume_))) return false;
+  }
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   return true;
 }
 
 void await_closing_daemon(const Path& volume) {
-  const UniqueFd lock(::open((volume / kLockFile).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!lock || ::flock(lock.get(), LOCK_SH | LOCK_NB) == 0) return;  // shared, to be in the way of as few as possible
-  (void)ClosingDaemon(volume).wait();
+  if (!has_no_writer(volume)) (void)ClosingDaemon(volume).wait();
 }
 
 }  // namespace dedupfs

@@ -27,7 +27,8 @@ class ClosingDaemon {
   // If a daemon is closing the volume, waits until it has, and says so when that takes long.
   Outcome wait();
   // Whether to try again to open a busy volume. True after wait(). If no daemon answers, true after a moment, for one second at
-  // most: the lock may be that of fsck, and a daemon releases the lock before it removes its socket.
+  // most: the lock may be that of fsck, and a daemon releases the lock before it removes its socket. For half a minute if all who have it
+  // only read, as dedupfs-stat does of a volume that is not mounted: they come to their end.
   bool wait_for_lock();
 
  private:

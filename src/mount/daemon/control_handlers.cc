@@ -254,7 +254,7 @@ ControlServer::Handlers control_handlers(FuseMount& mount, const MountRequest& r
          DEDUPFS_ASSIGN(const RemoteRequest remote, remote_request_of(asked));
          Json answer;
          if (remote.action == RemoteRequest::Action::kPush) answer["awaited_tries"] = shipper->ship_soon(remote.grace);
-         answer["remote"] = replication_json(shipper);
+         answer["remote"] = replication_json(shipper->status());
          return answer;
        }},
       {"snapshot",

@@ -366,6 +366,10 @@ int run_daemon(const MountRequest& request, Startup& startup, Supervision& super
     startup.failed(kMountFailed, shipper.error().message());
     return kMountFailed;
   }
+  if (const auto copy = BackgroundShipper::status_of_copy((*filesystem)->volume());
+      copy && !request.options.read_only && !request.options.foreign)
+    startup.note(fmt::format("{0} is a copy of {1}, and ships nothing there: dedupfs-remote takeover {0} changes that",
+                             request.volume.string(), copy->where.address));
   FuseMount mount(**filesystem, request.options);
   if (request.options.durability == Durability::kRemote && *shipper)
     mount.when_synced([shipper = shipper->get()] { return shipper->await_shipped(); });

@@ -64,11 +64,15 @@ Result<Startup> Startup::in_background() {
 }
 
 void Startup::succeeded() {
-  if (std::exchange(reported_, true) || !report_) return;
+  if (std::exchange(reported_, true)) return;
+  if (!report_) {
+    if (!note_.empty()) print_error(note_);
+    return;
+  }
   ::setsid();
   const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null.get(), stream);
-  (void)write_all(report_.get(), std::string(1, '\0'));  // or the parent has gone
+  (void)write_all(report_.get(), '\0' + note_);  // or the parent has gone
   report_.reset();
 }
 

@@ -115,7 +115,7 @@ Result<nlohmann::json> committed_statistics(FuseMount& mount, const BackgroundSh
                                         reclaim_status_of(filesystem), true);
   json["performance"] = performance_of(mount, filesystem);
   json["encryption"] = encryption_json(*filesystem.volume().folder());
-  json["remote"] = replication_json(shipper);
+  json["remote"] = replication_json(shipper, filesystem.volume());
   return json;
 }
 

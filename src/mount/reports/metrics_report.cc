@@ -261,7 +261,8 @@ std::string metrics_text(const nlohmann::json& statistics, const MetricsContext&
   if (context.available_bytes)
     text.add("gauge", {"dedupfs_available_bytes", "", "Disk space for new data, as df shows it."},
              *context.available_bytes);
-  if (const nlohmann::json remote = statistics.value("remote", nlohmann::json()); !remote.is_null()) {
+  if (const nlohmann::json remote = statistics.value("remote", nlohmann::json());
+      !remote.is_null() && remote.at("role") != "copy") {
     text.add_all("gauge", kOfRemote, remote);
     text.add_all("counter", kCountersOfRemote, remote);
     text.add_requests(remote.value("requests", nlohmann::json::object()));

@@ -31,14 +31,18 @@ nlohmann::json requests_json(const BucketRequests& counts) {
 
 }  // namespace
 
-nlohmann::json replication_json(const BackgroundShipper* shipper) {
-  return shipper == nullptr ? nlohmann::json() : replication_json(shipper->status());
+nlohmann::json replication_json(const BackgroundShipper* shipper, const Volume& volume) {
+  if (shipper != nullptr) return replication_json(shipper->status());
+  const auto copy = BackgroundShipper::status_of_copy(volume);
+  return copy ? replication_json(*copy) : nlohmann::json();
 }
 
 nlohmann::json replication_json(const BackgroundShipper::Status& status, std::chrono::system_clock::time_point now) {
   nlohmann::json json = {
       {"address", status.where.address},
-      {"role", status.is_fenced ? "fenced" : "writer"},
+      {"role", status.epoch == 0  ? "copy"
+               : status.is_fenced ? "fenced"
+                                  : "writer"},
       {"epoch", status.epoch},
       {"head", status.sequence},
       {"lacking_bytes", status.lacking_bytes},
@@ -70,6 +74,10 @@ nlohmann::json replication_json(const BackgroundShipper::Status& status, std::ch
 
 std::string replication_screen(const nlohmann::json& json) {
   const std::string address = printable(json.at("address").get<std::string>());
+  if (json.at("role") == "copy")
+    return fmt::format(
+        "Remote: this volume is a copy of {}, and ships nothing there. dedupfs-remote takeover changes that\n",
+        address);
   if (json.at("role") == "fenced")
     return fmt::format("Remote: {} has another writer. This volume is read-only, and not shipped any more\n", address);
   std::string text = "Remote: " + address;

@@ -10,8 +10,8 @@
 
 namespace dedupfs {
 
-// The documented object "remote" of dedupfs-stat. Null for null: the volume is not shipped.
-nlohmann::json replication_json(const BackgroundShipper* shipper);
+// The documented object "remote" of dedupfs-stat. Null without a shipper, but for a copy of what a bucket has.
+nlohmann::json replication_json(const BackgroundShipper* shipper, const Volume& volume);
 nlohmann::json replication_json(const BackgroundShipper::Status& status,
                                 std::chrono::system_clock::time_point now = std::chrono::system_clock::now());
 

@@ -25,6 +25,15 @@ constexpr std::chrono::hours kBetweenLogs{1};
 
 }  // namespace
 
+std::optional<BackgroundShipper::Status> BackgroundShipper::status_of_copy(const Volume& volume) {
+  const auto record = load_remote_record(*folder_on_disk(volume.folder()), volume.superblock().uuid);
+  if (!record || record->position.epoch != 0) return std::nullopt;
+  Status status;
+  status.where = record->where;
+  if (record->position.head) status.sequence = record->position.head->sequence;
+  return status;
+}
+
 Result<std::unique_ptr<BackgroundShipper>> BackgroundShipper::start(Volume& volume, Commit commit, Settings settings) {
   auto on_disk = folder_on_disk(volume.folder());
   auto record = load_remote_record(*on_disk, volume.superblock().uuid);

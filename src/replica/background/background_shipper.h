@@ -64,6 +64,9 @@ class BackgroundShipper {
     std::optional<std::string> failure;       // of the last try; nothing: it succeeded
   };
 
+  // Of a volume that is a copy of what the bucket has, and is not shipped there. Nothing: it is none.
+  static std::optional<Status> status_of_copy(const Volume& volume);
+
   // Makes all that is written durable in the volume.
   using Commit = std::function<Result<void>()>;
   // Null: the volume has no bucket, or is a copy that does not write there. kCorruption: remote.json is damaged. kUnsupported: the disk

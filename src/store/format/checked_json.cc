@@ -48,9 +48,10 @@ BothCopies read_both(BackingFolder& volume, const JudgeCopy& judge) {
           .second = read_whole_copy(volume, kSuperblockCopyFile, judge)};
 }
 
-// Says of a whole copy that it is not for this build, or not without a key.
+// Says of a whole copy that it is not for this build, not without a key, or not for this user.
 bool is_final(ErrorCode code) {
-  return code == ErrorCode::kVersion || code == ErrorCode::kUnsupported || code == ErrorCode::kNotPermitted;
+  return code == ErrorCode::kVersion || code == ErrorCode::kUnsupported || code == ErrorCode::kNotPermitted ||
+         code == ErrorCode::kAccessDenied;
 }
 
 }  // namespace

@@ -1,12 +1,16 @@
 #include "mount/control/closing_daemon.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 
 #include <thread>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "mount/control/control_socket.h"
+#include "store/format/format.h"
 #include "support/folder_at.h"
 #include "support/temp_dir.h"
 
@@ -25,6 +29,11 @@ struct ClosingDaemonTest : testing::Test {
 
   ClosingDaemon closing(std::chrono::milliseconds limit) {
     return ClosingDaemon(volume.path(), {limit, [this](const std::string& line) { lines.push_back(line); }});
+  }
+  UniqueFd locked(int how) {
+    UniqueFd lock(::open((volume.path() / kLockFile).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    EXPECT_EQ(::flock(lock.get(), how | LOCK_NB), 0);
+    return lock;
   }
   void start_daemon(const ControlServer::Handlers& handlers = {}) {
     auto started = ControlServer::start(*folder_at(volume.path()), handlers);
@@ -89,12 +98,25 @@ TEST_F(ClosingDaemonTest, OneThatDiesIsGone) {
 }
 
 TEST_F(ClosingDaemonTest, ALockThatNobodyExplainsIsTriedForAMoment) {
+  const UniqueFd lock = locked(LOCK_EX);
   ClosingDaemon nobody = closing(10s);
   const auto begin = std::chrono::steady_clock::now();
 
   while (nobody.wait_for_lock()) continue;
 
   EXPECT_GE(std::chrono::steady_clock::now() - begin, 1s);
+}
+
+TEST_F(ClosingDaemonTest, ReadersAreWaitedForLonger) {
+  UniqueFd lock = locked(LOCK_SH);
+  ClosingDaemon nobody = closing(10s);
+  const auto begin = std::chrono::steady_clock::now();
+
+  while (std::chrono::steady_clock::now() - begin < 1500ms) ASSERT_TRUE(nobody.wait_for_lock());
+
+  lock.reset();
+  lock = locked(LOCK_EX);  // now it is one who writes
+  EXPECT_FALSE(nobody.wait_for_lock());
 }
 
 }  // namespace

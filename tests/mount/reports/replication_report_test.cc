@@ -95,8 +95,12 @@ TEST(ReplicationReport, OneThatIsFencedSaysSo) {
   EXPECT_THAT(replication_screen(json), HasSubstr("has another writer"));
 }
 
-TEST(ReplicationReport, AVolumeWithoutABucketHasNone) {
-  EXPECT_EQ(replication_json(nullptr), nullptr);
+TEST(ReplicationReport, ACopySaysThatItShipsNothing) {
+  BackgroundShipper::Status status = shipped();
+  status.epoch = 0;
+  const nlohmann::json json = replication_json(status, kCaptured);
+  EXPECT_EQ(json.at("role"), "copy");
+  EXPECT_THAT(replication_screen(json), HasSubstr("is a copy of s3://"));
 }
 
 }  // namespace
