@@ -30,13 +30,13 @@ std::vector<Step> steps_of(const nlohmann::json& statistics) {
   const std::uint64_t unique = std::min(in_chunks, count("unique_bytes"));
   const std::uint64_t after_delta = std::min(unique, count("after_delta_bytes"));
   const std::uint64_t stored = std::min(after_delta, count("stored_bytes"));
-  std::vector<Step> steps{
-      {"total", "Files", "the sizes of all files", 0, logical},
-      {"saved", "− holes", "zeros that take no space, and tiny files, which the index holds", in_chunks, logical},
-      {"saved", "− duplicates", "content that is there already", unique, in_chunks},
-      {"saved", "− deltas", "content that resembles other content", after_delta, unique},
-      {"saved", "− compression", "regions of chunks, compressed together", stored, after_delta},
-      {"total", "= stored", "the content of the files in containers", 0, stored}};
+  std::vector<Step> steps{{"total", "Files", "the sizes of all files", 0, logical},
+                          {"saved", "− holes, tiny files",
+                           "zeros that take no space, and tiny files, which the index holds", in_chunks, logical},
+                          {"saved", "− duplicates", "content that is there already", unique, in_chunks},
+                          {"saved", "− deltas", "content that resembles other content", after_delta, unique},
+                          {"saved", "− compression", "regions of chunks, compressed together", stored, after_delta},
+                          {"total", "= stored", "the content of the files in containers", 0, stored}};
   std::uint64_t end = stored;
   const auto add = [&](const char* name, const char* meaning, std::uint64_t bytes) {
     steps.push_back({"added", name, meaning, end, end + bytes});
@@ -45,7 +45,8 @@ std::vector<Step> steps_of(const nlohmann::json& statistics) {
   add("+ snapshots", "content that only snapshots have", count("snapshot_only_bytes"));
   add("+ bases", "content that only deltas need", count("base_only_bytes"));
   add("+ garbage", "deleted content, until a reclaim", count("garbage_bytes"));
-  add("+ index", "names, attributes, and the places of all content", count("index_bytes") + count("other_bytes"));
+  add("+ index", "names, attributes, and the places of all content", count("index_bytes"));
+  add("+ other", "superblock, checkpoints, folders, room kept for deletions", count("other_bytes"));
   steps.push_back({"total", "= on disk", "all of the volume", 0, count("disk_bytes")});
   return steps;
 }

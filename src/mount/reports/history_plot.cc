@@ -86,7 +86,7 @@ std::string history_plot(const History& history, const HistoryPlotStyle& style) 
     on_disk.emplace_back(sample.unix_seconds, sample.disk_bytes);
     if (sample.counts) logical.emplace_back(sample.unix_seconds, sample.counts->logical);
   }
-  if (on_disk.empty()) return history_screen(history);
+  if (on_disk.size() < 2) return history_screen(history);  // nothing to draw yet
   const CharacterPlot plot(style);
   return plot.drawn("On disk", on_disk, kRowsOfDisk) + '\n' + plot.drawn("Size of the files", logical, kRowsOfFiles);
 }

@@ -122,6 +122,8 @@ std::string history_screen(const History& history) {
   std::string screen = fmt::format(fmt::runtime(kRow), "Time", "Files", "Logical", "Unique", "After delta", "Stored",
                                    "Garbage", "On disk", "HDD MB/s");
   for (const HistorySample& sample : history) screen += row_of(sample);
+  if (history.size() == 1)
+    screen += "\nThis is the first sample. A mounted volume takes one each hour in which it changes.\n";
   if (const auto growth = growth_of(history)) screen += '\n' + growth_text(*growth) + '\n';
   return screen;
 }

@@ -40,7 +40,7 @@ nlohmann::json replication_json(const BackgroundShipper* shipper, const Volume& 
 nlohmann::json replication_json(const BackgroundShipper::Status& status, std::chrono::system_clock::time_point now) {
   nlohmann::json json = {
       {"address", status.where.address},
-      {"role", status.epoch == 0  ? "copy"
+      {"role", status.is_copy     ? "copy"
                : status.is_fenced ? "fenced"
                                   : "writer"},
       {"epoch", status.epoch},

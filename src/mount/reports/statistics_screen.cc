@@ -103,7 +103,7 @@ class Screen {
     row("Snapshots", bytes("snapshot_only_bytes"), "content that only snapshots have");
     row("Garbage", bytes("garbage_bytes"), garbage_meaning());
     row("Index", bytes("index_bytes"), "names, attributes, and the places of all content");
-    row("Other", bytes("other_bytes"), "superblock, checkpoints, folders");
+    row("Other", bytes("other_bytes"), "superblock, checkpoints, folders, room kept for deletions");
     landed();
   }
 
@@ -149,7 +149,7 @@ class Screen {
         fmt::format("{} chunks that no file has, but deltas need", count("base_only_chunks")));
     row("+ garbage", bytes("garbage_bytes"), garbage_meaning());
     row("+ index", bytes("index_bytes"), index_shares());
-    row("+ other", bytes("other_bytes"), "superblock, checkpoints, folders");
+    row("+ other", bytes("other_bytes"), "superblock, checkpoints, folders, room kept for deletions");
     row("= disk", bytes("disk_bytes"),
         fmt::format("{:.2f} : 1 in total, {:.1f} % saved", number("total_ratio"), number("savings_percent")));
     landed();

@@ -29,6 +29,7 @@ std::optional<BackgroundShipper::Status> BackgroundShipper::status_of_copy(const
   const auto record = load_remote_record(*folder_on_disk(volume.folder()), volume.superblock().uuid);
   if (!record || record->position.epoch != 0) return std::nullopt;
   Status status;
+  status.is_copy = true;
   status.where = record->where;
   if (record->position.head) status.sequence = record->position.head->sequence;
   return status;

@@ -47,6 +47,7 @@ class BackgroundShipper {
     RemoteAddress where;
     std::uint64_t epoch = 0;
     bool is_fenced = false;
+    bool is_copy = false;  // of what is there, and nothing is shipped
     bool is_shipping = false;
     std::uint64_t sequence = 0;  // of the newest head that it knows; 0: none yet
     // When the state was captured that the bucket has. Nothing: none of this mount yet.

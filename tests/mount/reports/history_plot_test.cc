@@ -14,6 +14,7 @@ namespace dedupfs {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 std::vector<std::string> plot_lines(const std::string& text) {
@@ -56,10 +57,11 @@ TEST(HistoryPlot, StaysReadableOnAVeryNarrowTerminal) {
             HistoryPlotStyle::kMinColumns);
 }
 
-TEST(HistoryPlot, OneSampleIsALine) {
+TEST(HistoryPlot, OneSampleIsARowOfNumbers) {
   const std::string plot = history_plot(growing_history(1), {.columns = 60, .has_blocks = true});
 
-  EXPECT_THAT(plot, HasSubstr("█"));
+  EXPECT_THAT(plot, Not(HasSubstr("█")));
+  EXPECT_THAT(plot, HasSubstr("This is the first sample."));
 }
 
 TEST(HistoryPlot, WithoutSamplesItSaysSo) {

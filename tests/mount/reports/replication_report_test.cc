@@ -97,7 +97,7 @@ TEST(ReplicationReport, OneThatIsFencedSaysSo) {
 
 TEST(ReplicationReport, ACopySaysThatItShipsNothing) {
   BackgroundShipper::Status status = shipped();
-  status.epoch = 0;
+  status.is_copy = true;
   const nlohmann::json json = replication_json(status, kCaptured);
   EXPECT_EQ(json.at("role"), "copy");
   EXPECT_THAT(replication_screen(json), HasSubstr("is a copy of s3://"));
