@@ -22,10 +22,10 @@ check_equal "what was uploaded is what the bucket has" 1.00x "$(column Shipping 
 check_equal "a push of nothing puts nothing" 0 "$(column "What has not changed" "push, mounted: the next" 5)"
 check_equal "a clone reads everything once" 1.00x "$(column Restore '`dedupfs-remote clone`' 12)"
 check_equal "each version, what has not changed, and a restore" "version 1,version 2,nothing new,unmount,restore of the newest" \
-  "$(rows "Beside restic" | awk -F ' *[|] *' '$4 == "dedupfs" {print $3}' | paste -sd ,)"
-if command -v restic >/dev/null; then
-  check_equal "restic does the same" 4 "$(rows "Beside restic" | grep -c '| restic |')"
-fi
+  "$(rows "Beside restic and rclone" | awk -F ' *[|] *' '$4 == "dedupfs" {print $3}' | paste -sd ,)"
+for peer in restic rclone; do
+  ! command -v "$peer" >/dev/null || check_equal "$peer does the same" 4 "$(rows "Beside restic and rclone" | grep -c "| $peer |")"
+done
 check_equal "nothing stays in the work folder" "" "$(ls -A "$scratch/work")"
 check_equal "no mount stays" "" "$(grep -F "$scratch" /proc/mounts)"
 
@@ -37,7 +37,7 @@ cat >"$scratch/bin/cp" <<'SH'
 case $* in */restored) printf x | dd of="$3/v 2" bs=1 seek=999999 conv=notrunc status=none ;; esac
 SH
 chmod +x "$scratch/bin/cp"
-check_refused "wrong bytes are found" 1 'v 2 is not equal to' eval 'PATH=$scratch/bin:$PATH "${bench[@]}" --delays 0 --no-restic'
+check_refused "wrong bytes are found" 1 'v 2 is not equal to' eval 'PATH=$scratch/bin:$PATH "${bench[@]}" --delays 0 --no-peers'
 check_equal "and nothing stays" "" "$(ls -A "$scratch/work"; grep -F "$scratch" /proc/mounts)"
 rm "$scratch/bin/cp"
 

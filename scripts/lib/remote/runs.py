@@ -305,7 +305,7 @@ class Runs:
                 self.note(("plain", way, at_once), step, bytes=moved, objects=len(objects))
             remove(plain)
 
-    # ---------------------------------------------------------------- beside restic
+    # ---------------------------------------------------------------- beside restic and rclone
 
     def backups(self, label, backup, restore):
         """backup(version) and restore(version) are steps. The last one backs up what did not change."""
@@ -354,9 +354,22 @@ class Runs:
 
         self.backups("restic", backup, restore)
 
+    def rclone(self):
+        """A copy of the files as they are: no version shares anything with another."""
+        flags = ("--config", "/dev/null", "--s3-provider", "Other", "--s3-endpoint", self.store.endpoint, "--s3-env-auth", "--s3-no-check-bucket")
+
+        def backup(version):
+            return self.store.step(lambda: self.programs.run("rclone", "copyto", *flags, version, f":s3:bucket/rclone/{version.name}"))
+
+        def restore(version):
+            self.restored.mkdir()
+            return self.store.step(lambda: self.programs.run("rclone", "copyto", *flags, f":s3:bucket/rclone/{version.name}", self.restored / version.name))
+
+        self.backups("rclone", backup, restore)
+
     # ---------------------------------------------------------------- all
 
-    def all(self, lags, with_restic, is_reversed):
+    def all(self, lags, peers, is_reversed):
         """In one round in two, local comes last: whatever grows with time is shared."""
         volumes = []
         kinds = [("local", None), *((f"bucket, remote_lag={lag}", lag) for lag in lags)]
@@ -368,5 +381,5 @@ class Runs:
         remove(*volumes)
         self.dedupfs("dedupfs", encrypted=False)
         self.dedupfs("dedupfs, encrypted", encrypted=True)
-        if with_restic:
-            self.restic()
+        for peer in peers:
+            getattr(self, peer)()

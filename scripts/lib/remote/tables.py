@@ -111,7 +111,7 @@ def restore(figures):
 
 
 def beside(figures):
-    yield "**Beside restic**: each step until the bucket has it"
+    yield "**Beside restic and rclone**: each step until the bucket has it"
     yield ""
     yield from table("delay ms", "step", "tool", "MB", "s", "CPU s", "PUTs", "GETs", "other requests", "uploaded MB", "downloaded MB")
     for delay in figures.below():
