@@ -182,7 +182,12 @@ bool Command::parsed() const {
 std::optional<Command::End> Command::parse(std::span<const std::string> arguments, std::ostream& out,
                                            std::ostream& err) {
   const auto end = [&](const CLI::ParseError& why) {
-    return app_.exit(why, out, err) == 0 ? End{} : End{.error = why.what()};
+    if (why.get_exit_code() == 0) {  // help, version
+      app_.exit(why, out, err);
+      return End{};
+    }
+    err << app_.get_name() << ": " << why.what() << "\nRun with --help for more information.\n";
+    return End{.error = why.what()};
   };
   try {
     app_.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // the library takes the last one first
