@@ -172,9 +172,15 @@ print(sum(name.startswith(sys.argv[2]) for name in json.load(web.urlopen(sys.arg
 }
 check_refused "a bucket is only read" 1 'dedupfs-remote clone' dedupfs "s3://bucket/first" "$there" -o "endpoint=$endpoint"
 check_refused "an empty place is named" 32 's3://bucket/nothing holds no volume' dedupfs s3://bucket/nothing "$there" -o "ro,endpoint=$endpoint"
+check "it is cloned" restore
+blocks=$(find "$restored/containers" -type f -printf '%s\n' | awk '{blocks += int(($1 + 1048575) / 1048576)} END {print blocks}')
+give_back
 before=$(containers_got)
 check "a volume is mounted in its bucket" bucket_mount ro
 check_equal "no container is read for that" "$before" "$(containers_got)"
+check "every file is read" eval 'find "$there" -type f -exec cat {} + >/dev/null'
+got=$(($(containers_got) - before))
+check "with at most one request for each MiB of the containers ($got for $blocks)" test "$got" -ge 1 -a "$got" -le "$blocks"
 same_tree "every byte" "$scratch/three" "$there/three"
 mkdir "$scratch/again"
 check "by several at once" dedupfs s3://bucket/first "$scratch/again" -o "ro,endpoint=$endpoint"

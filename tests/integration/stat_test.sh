@@ -104,6 +104,18 @@ stages = {stage: float(value) for stage, value in
 assert stages["cut"] >= 4096000 and stages["fingerprint"] >= 4096000, stages
 assert stages["compress"] >= 4096000 and stages["commit"] > 0, stages' "$metrics"
 check "metrics come as OpenMetrics, too" eval 'dedupfs-stat --openmetrics - "$mnt" | tail -n 1 | grep -qx "# EOF"'
+if /usr/bin/python3 -c 'import prometheus_client.openmetrics.parser' 2>/dev/null; then
+  check "which another program reads, with the same numbers" eval 'dedupfs-stat --openmetrics - "$mnt" | /usr/bin/python3 -c "
+import sys
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+families = list(text_string_to_metric_families(sys.stdin.read()))
+samples = {sample.name: sample.value for family in families for sample in family.samples}
+assert samples[\"dedupfs_unique_bytes\"] == int(sys.argv[1]) and samples[\"dedupfs_mounted\"] == 1, samples
+kinds = {family.type for family in families}
+assert {\"gauge\", \"counter\"} <= kinds <= {\"gauge\", \"counter\", \"histogram\", \"summary\", \"info\"}, kinds" "$(value unique_bytes)"'
+else
+  skip "which another program reads, with the same numbers" "python3-prometheus-client is not installed"
+fi
 check "everybody who sees the mount may watch it" python3 -c '
 import json, os, sys
 live = json.loads(os.getxattr(sys.argv[1], "dedupfs.live"))
@@ -134,6 +146,14 @@ unmount_volume
 before=$json
 json=$(dedupfs-stat --json "$volume")
 check_equal "unmounted" False "$(value mounted)"
+check "metrics of a volume that is not mounted are written, too" dedupfs-stat --prometheus "$metrics" "$volume"
+check "and say that it is not" grep -q "^dedupfs_mounted{.*volume=\"$volume\".*} 0\$" "$metrics"
+check "with the same numbers" grep -q "^dedupfs_unique_bytes{.*} $(value unique_bytes)\$" "$metrics"
+if command -v promtool >/dev/null; then
+  check_equal "promtool finds nothing to say about them" "" "$(promtool check metrics <"$metrics" 2>&1)"
+else
+  skip "promtool finds nothing to say about them" "it is not installed"
+fi
 for key in logical_bytes hole_bytes unique_bytes files directories chunks unique_chunks duplicate_chunks uuid; do
   check_equal "$key is the same when unmounted" "$(json=$before; value $key)" "$(value $key)"
 done

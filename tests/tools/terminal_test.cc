@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
+#include <optional>
+#include <string>
 
 namespace dedupfs::tools {
 namespace {
@@ -44,6 +47,89 @@ class TypedInput {
   const int before_;
   const int keys_;
 };
+
+// The standard output of this process is a terminal.
+class ShownOutput {
+ public:
+  ShownOutput() : before_(::dup(STDOUT_FILENO)), screen_(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)) {
+    EXPECT_EQ(::grantpt(screen_), 0);
+    EXPECT_EQ(::unlockpt(screen_), 0);
+    char name[128];
+    EXPECT_EQ(::ptsname_r(screen_, name, sizeof name), 0);
+    const int terminal = ::open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    EXPECT_EQ(::dup2(terminal, STDOUT_FILENO), STDOUT_FILENO);
+    ::close(terminal);
+  }
+  ~ShownOutput() {
+    ::dup2(before_, STDOUT_FILENO);
+    ::close(before_);
+    ::close(screen_);
+  }
+  ShownOutput(const ShownOutput&) = delete;
+  ShownOutput& operator=(const ShownOutput&) = delete;
+
+ private:
+  const int before_;
+  const int screen_;
+};
+
+// A variable of the environment has another value, or null for none, for as long as this lives.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) {
+    if (const char* const before = std::getenv(name); before != nullptr) before_ = before;
+    set(value);
+  }
+  ~Variable() { set(before_ ? before_->c_str() : nullptr); }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  void set(const char* value) const {
+    if (value != nullptr) {
+      ::setenv(name_, value, 1);
+    } else {
+      ::unsetenv(name_);
+    }
+  }
+
+  const char* const name_;
+  std::optional<std::string> before_;
+};
+
+// What is found with these variables. Failed expectations are printed to the standard output, so it is a terminal for no longer than this.
+bool has_color(const char* no_color, const char* type) {
+  const ShownOutput output;
+  const Variable without("NO_COLOR", no_color);
+  const Variable term("TERM", type);
+  return own_terminal().has_color;
+}
+
+TEST(Terminal, HasColorUnlessNoColorIsSetToSomething) {
+  EXPECT_TRUE(has_color(nullptr, "xterm"));
+  EXPECT_TRUE(has_color("", "xterm")) << "no-color.org: present and not empty";
+  EXPECT_FALSE(has_color("1", "xterm"));
+  EXPECT_FALSE(has_color("0", "xterm")) << "whatever its value";
+}
+
+TEST(Terminal, HasNoColorIfItIsDumbOrUnknown) {
+  EXPECT_FALSE(has_color(nullptr, "dumb"));
+  EXPECT_FALSE(has_color(nullptr, nullptr));
+  EXPECT_TRUE(has_color(nullptr, "dumber"));
+}
+
+TEST(Terminal, WhatIsNoTerminalHasNoColor) {
+  const Variable without("NO_COLOR", nullptr);
+  const Variable term("TERM", "xterm");
+  const int before = ::dup(STDOUT_FILENO);
+  const int nothing = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  EXPECT_EQ(::dup2(nothing, STDOUT_FILENO), STDOUT_FILENO);
+  const bool colored = own_terminal().has_color;
+  ::dup2(before, STDOUT_FILENO);
+  ::close(nothing);
+  ::close(before);
+  EXPECT_FALSE(colored);
+}
 
 TEST(Terminal, QEndsAWaitAndOtherKeysShortenIt) {
   const TypedInput input;
