@@ -159,14 +159,22 @@ check "and in an event" wait_until 20 has_events '^daemon_died /none$'
 sh_inside 'systemctl reset-failed'
 
 # Timers.
-for job in scrub snapshot gc settle; do
+metrics=/var/lib/prometheus/node-exporter/dedupfs-backup.prom
+mounted_in_metrics() { inside sed -n 's/^dedupfs_mounted{.*} //p' "$metrics"; }
+sh_inside 'systemctl start dedupfs-metrics@backup.service; journalctl --sync' 2>/dev/null
+check "metrics without a folder for them: the journal names the file" sh_inside \
+  "journalctl -q -u dedupfs-metrics@backup.service | grep -q 'dedupfs-stat: $metrics: No such file'"
+sh_inside 'systemctl reset-failed; install -d -o nobody /var/lib/prometheus/node-exporter'
+for job in scrub snapshot gc settle metrics; do
   check "dedupfs-$job@backup.timer waits for its time" sh_inside "systemctl enable --now dedupfs-$job@backup.timer && systemctl list-timers --all | grep -q dedupfs-$job@backup"
   check "dedupfs-$job@backup.service does its work" sh_inside "systemctl start dedupfs-$job@backup.service"
 done
 check "a snapshot is there" sh_inside 'dedupfs-snapshot list /backup | grep -q .'
 sh_inside 'systemctl start dedupfs-events.service'
 check "the end of the scrub is an event" has_events '^scrub_ended /backup$'
-for job in scrub snapshot gc settle; do
+check_equal "the metrics say that it is mounted" 1 "$(mounted_in_metrics)"
+sh_inside 'systemctl disable --now dedupfs-metrics@backup.timer' # who reads an unmounted volume keeps mount(8) below from mounting it
+for job in scrub snapshot gc settle metrics; do
   sh_inside "mkdir -p /run/systemd/system/dedupfs-$job@backup.service.d && : >/hooked
     printf '[Service]\nExecStart=\nExecStart=/bin/false\nRestart=no\n' >/run/systemd/system/dedupfs-$job@backup.service.d/test.conf
     systemctl daemon-reload; systemctl start dedupfs-$job@backup.service" 2>/dev/null
@@ -203,6 +211,21 @@ check "the next one settles the rest without a mount" sh_inside "systemctl start
 check_equal "all of it" 0 "$(landed)"
 check "start mounts again" sh_inside "systemctl start $unit && sha256sum /backup/data | grep -q $sum"
 
+# Metrics without a mount. One that reads for long is under way when somebody mounts.
+reader=dedupfs-metrics@backup.service
+check "stop unmounts" sh_inside "systemctl stop $unit && ! mountpoint -q /backup"
+check "metrics of the unmounted volume are written" sh_inside "systemctl start $reader"
+check_equal "and say that it is not mounted" 0 "$(mounted_in_metrics)"
+sh_inside "mkdir -p /run/systemd/system/$reader.d
+  printf '[Service]\nExecStart=\nExecStart=sh -c \"exec 7</srv/volume/lock; flock --shared 7; exec sleep 300\"\n' >/run/systemd/system/$reader.d/test.conf
+  systemctl daemon-reload && systemctl start --no-block $reader"
+has_a_reader() { ! sh_inside 'flock --exclusive --nonblock /srv/volume/lock true'; }
+check "a reader of the unmounted volume begins" wait_until 20 has_a_reader
+check_refused "who mounts meanwhile is refused" 32 "in use" sh_inside 'mount -t dedupfs /srv/volume /backup'
+check "but its service ends the reader, and mounts" sh_inside "systemctl start $unit && mountpoint -q /backup"
+check_equal "which is no failure" "inactive success" "$(property ActiveState $reader) $(property Result $reader)"
+sh_inside "rm -r /run/systemd/system/$reader.d && systemctl daemon-reload"
+
 # /etc/fstab, for the next boot.
 sh_inside 'mkdir /plain /auto /absent && mkfs.dedupfs /srv/plain && mkfs.dedupfs /srv/auto'
 cat >>"$root/etc/fstab" <<'FSTAB'
@@ -224,6 +247,8 @@ check "the drop-in for its key" sh_inside 'systemctl stop dedupfs@sealed.service
   cp /usr/share/doc/dedupfs/contrib/systemd/encrypted.conf /etc/systemd/system/dedupfs@sealed.service.d && systemctl daemon-reload'
 check "the same drop-in is enough to settle it without a mount" sh_inside 'cp -r /etc/systemd/system/dedupfs@sealed.service.d /etc/systemd/system/dedupfs-settle@sealed.service.d &&
   systemctl daemon-reload && systemctl start dedupfs-settle@sealed.service'
+check "and to write its metrics" sh_inside 'cp -r /etc/systemd/system/dedupfs@sealed.service.d /etc/systemd/system/dedupfs-metrics@sealed.service.d &&
+  systemctl daemon-reload && systemctl start dedupfs-metrics@sealed.service'
 check "enable --now returns when it is mounted, for all to see" sh_inside 'systemctl enable --now dedupfs@sealed.service && mountpoint -q /sealed'
 check "the environment of the daemon does not hold the key" sh_inside \
   '! grep -qa "the key of the machine" "/proc/$(systemctl show --value --property=MainPID dedupfs@sealed.service)/environ"'
