@@ -55,6 +55,12 @@ check "the volume is sound" fsck.dedupfs -n --verify-data "$volume"
 mount_volume remote_lag=0
 give_back
 check "another machine makes a clone" dedupfs-remote clone --endpoint "$endpoint" s3://bucket/first "$restored"
+mkdir -p "$there"
+check_refused "which says when it is mounted that it ships nothing" 0 'is a copy of s3://bucket/first, .*takeover' dedupfs "$restored" "$there"
+check "as dedupfs-stat does" eval 'dedupfs-stat "$there" | grep -q "^Remote: this volume is a copy of s3://bucket/first"'
+check "unmount the copy" umount.dedupfs "$there"
+check_refused "read-only, there is nothing to ship" 0 '^$' dedupfs "$restored" "$there" -o ro
+check "unmount it again" umount.dedupfs "$there"
 check "and takes over" dedupfs-remote takeover "$restored"
 noise kept 1000000 >"$mnt/kept"
 commit
