@@ -1,5 +1,7 @@
 #include "volume_source.h"
 
+#include <unistd.h>
+
 #include <ctime>
 #include <optional>
 #include <utility>
@@ -21,8 +23,10 @@ Result<nlohmann::json> VolumeSource::ask(const nlohmann::json& request, const ch
     return read_answer([&] { return answer.at(key); });
   };
   if (volume_ == nullptr) {
-    // A daemon that only reads leaves the volume to other readers, but knows more than they: the key, and what its mount did.
-    if (const auto has_one = has_daemon(path_); has_one && *has_one) return ask_daemon();
+    // A daemon that only reads leaves the volume to other readers, but knows more than they: the key, and what its mount did. That of
+    // somebody else is asked only where the volume itself may be trusted, which its opening finds out.
+    const auto daemon = ControlClient::connect(path_);
+    if (daemon && (daemon->daemon_user() == 0 || daemon->daemon_user() == ::geteuid())) return ask_daemon();
     VolumeOptions options;
     options.foreign = access_.foreign;
     options.read_only = true;
