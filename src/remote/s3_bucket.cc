@@ -50,7 +50,9 @@ bool is_about_keys(const S3Error& error) {
 // A bucket with object lock takes nothing without a checksum of its own kind. Others may refuse a header that they do not know, so it is
 // sent only where it is asked for.
 bool is_about_checksum(const HttpAnswer& answer) {
-  return answer.status == 400 && parse_s3_error(answer.text).message.find("x-amz-checksum") != std::string::npos;
+  if (answer.status != 400) return false;
+  const std::string message = parse_s3_error(answer.text).message;
+  return message.find("x-amz-checksum") != std::string::npos || message.find("Content-MD5") != std::string::npos;
 }
 
 // A header for a message, without what a hostile server may put there.
@@ -108,7 +110,10 @@ class S3Bucket final : public Bucket {
                       .body = source.read,
                       .into = {}};
       const bool has_checksum = sends_checksum_;
-      if (has_checksum) put.headers.push_back(fmt::format("{}: {}", kChecksumHeader, base64_of(source.sha256)));
+      if (has_checksum) {
+        put.headers.push_back(fmt::format("{}: {}", kChecksumHeader, base64_of(source.sha256)));
+        put.headers.emplace_back("x-amz-sdk-checksum-algorithm: SHA256");  // some ask for this one instead
+      }
       DEDUPFS_ASSIGN(const HttpAnswer answer, ask(BucketRequest::kPut, put, digest, object));
       if (answer.is_success()) return Put::kMade;
       if (!has_checksum && is_about_checksum(answer)) {
