@@ -23,10 +23,14 @@ std::string deletion_screen(const nlohmann::json& deletion) {
   const auto count = [&](const char* key) { return deletion.at(key).get<std::uint64_t>(); };
   const std::uint64_t freed = count("freed_bytes");
   const std::uint64_t held = count("held_bytes");
+  const std::uint64_t stored = count("stored_bytes");
+  const std::uint64_t files = count("files");  // 0: snapshots only
   std::string screen =
-      fmt::format("Frees  {}{}: what only these have of {} on disk ({} files, {})\n", human_size(freed),
-                  held == 0 ? "" : fmt::format(" at least, {} at most", human_size(freed + held)),
-                  human_size(count("stored_bytes")), count("files"), human_size(count("logical_bytes")));
+      fmt::format("Frees  {}{}: what only these have of {} on disk{}\n", human_size(freed),
+                  held == 0 ? "" : fmt::format(" at least, {} at most", human_size(freed + held)), human_size(stored),
+                  files == 0 ? "" : fmt::format(" ({} files, {})", files, human_size(count("logical_bytes"))));
+  if (stored > freed + held)
+    screen += fmt::format("Stays  {}: other files or snapshots have it, too\n", human_size(stored - freed - held));
   if (held != 0)
     screen += fmt::format(
         "Held   {}, the difference: deltas of others are made from it. A reclaim frees what it gains by encoding "

@@ -32,6 +32,7 @@ TEST(ShareReport, ADeletionSaysWhatItFreesAndWhatStays) {
   EXPECT_THAT(screen,
               HasSubstr("Frees  2.00 MiB at least, 2.50 MiB at most: what only these have of 3.00 MiB on disk (3 "
                         "files, 4.00 MiB)\n"));
+  EXPECT_THAT(screen, HasSubstr("Stays  512.00 KiB: other files or snapshots have it, too\n"));
   EXPECT_THAT(screen, HasSubstr("Held   512.00 KiB, the difference: "));
   EXPECT_THAT(screen, HasSubstr("Kept   1 of the files"));
 }
@@ -39,7 +40,8 @@ TEST(ShareReport, ADeletionSaysWhatItFreesAndWhatStays) {
 TEST(ShareReport, NothingIsSaidOfWhatIsNotThere) {
   const std::string screen = deletion_screen(deletion_json({.stored_bytes = 1 << 20, .own_bytes = 1 << 20}));
 
-  EXPECT_THAT(screen, HasSubstr("Frees  1.00 MiB: what only these have of 1.00 MiB on disk"));
+  EXPECT_THAT(screen, HasSubstr("Frees  1.00 MiB: what only these have of 1.00 MiB on disk\n"));
+  EXPECT_THAT(screen, Not(HasSubstr("Stays")));
   EXPECT_THAT(screen, Not(HasSubstr("Held")));
   EXPECT_THAT(screen, Not(HasSubstr("Kept")));
 }
