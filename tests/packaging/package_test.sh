@@ -109,7 +109,7 @@ done
 check "no unit starts by itself" nothing_starts_by_itself
 check "the programs are hardened" env DEDUPFS_TOOLS=/usr/bin "$root/tests/integration/elf_test.sh"
 
-# The form of the RPM spec; Debian has nothing that could build from it.
+# The form of the RPM spec; rpm_test.sh builds from it.
 if command -v rpmspec >/dev/null && command -v rpmlint >/dev/null; then
   spec=$root/packaging/dedupfs.spec
   check "rpmspec reads the RPM spec" rpmspec --query "$spec"
