@@ -71,7 +71,8 @@ class Gc {
     if (answer) return asked_.wait ? await_end(volume, *answer) : answer;
     if (answer.error().code() != ErrorCode::kNotFound) return answer.error();
     if (asked_.action == "start") return reclaim_unmounted(volume, rate);
-    return Error{ErrorCode::kNotFound, volume.string() + " is not mounted, so no reclaim runs in the background: --" +
+    return Error{ErrorCode::kNotFound, volume.string() +
+                                           " is not mounted, so no reclaim or settling runs in the background: --" +
                                            asked_.action + " needs a mounted volume"};
   }
 
@@ -89,7 +90,8 @@ class Gc {
   // The daemon has given `answer`. It goes on with the reclaim when nobody waits any longer.
   Result<nlohmann::json> await_end(const Path& volume, const nlohmann::json& answer) {
     DEDUPFS_ASSIGN(const bool running, read_answer([&] { return answer.at("running").get<bool>(); }));
-    if (!running && asked_.action != "start") console_.say("no reclaim is running: there is nothing to wait for");
+    if (!running && asked_.action != "start")
+      console_.say("no reclaim or settling is running: there is nothing to wait for");
     return await_job(volume, kReclaim, [&](const nlohmann::json& so_far) { return goes_on(so_far); });
   }
 
@@ -102,7 +104,8 @@ class Gc {
     if (!reclaim.at("running").get<bool>())
       return asked_.action == "start" || asked_.wait ? exit_code_of_ended(reclaim.at("last")) : kDone;
     if (!asked_.wait) return kDone;
-    console_.say(std::string("interrupted: the reclaim ") +
+    const bool is_settling = reclaim.at("current").value("goal", std::string()) == "settle";
+    console_.say(std::string("interrupted: the ") + (is_settling ? "settling " : "reclaim ") +
                  (reclaim.at("paused").get<bool>() ? "stays paused" : "goes on") +
                  " in the daemon (--status shows its progress, --stop stops it)");
     return kUnfinished;

@@ -48,7 +48,7 @@ paused_reclaim() {
 
 new_volume
 check "without one it says how to start it" eval 'dedupfs-gc --status "$mnt" | grep -q "none since the mount (dedupfs-gc"'
-check_refused "who would wait for none is told that none runs" 0 'no reclaim is running' dedupfs-gc --status --wait "$mnt"
+check_refused "who would wait for none is told that none runs" 0 'no reclaim or settling is running' dedupfs-gc --status --wait "$mnt"
 check_equal "what does not run has no progress" "None None" "$(of_gc '"%s %s" % (r["progress_percent"], r["seconds_left"])')"
 fill first
 check_refused "a folder below the mount is refused, with the remedy" 2 "give the mount point of the whole volume, $mnt\$" dedupfs-gc "$mnt/first"

@@ -39,6 +39,27 @@ words again 20000000 >"$mnt/again"
 check "what was written just before is settled, too" dedupfs-gc --settle --wait "$mnt"
 check "nothing is left to settle" all_settled
 
+# One that takes its time can be watched, paused, and stopped.
+words slow 20000000 >"$mnt/slow"
+commit
+of_job() { # KEY
+  dedupfs-gc --status --json "$mnt" | python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"
+}
+check "a settling begins in the background" dedupfs-gc --settle --rate 200k "$mnt"
+has_moved() { [ "$(dedupfs-gc --status --json "$mnt" | python3 -c 'import json, sys; print(json.load(sys.stdin)["current"]["stored_bytes"])')" -gt 0 ]; }
+check "it moves data" wait_until 60 has_moved
+check "it says how far it is" eval 'dedupfs-gc --status "$mnt" | grep -q "^Settling running: .* %"'
+check_refused "a second one is refused, by its name" 2 'a settling of this volume runs already' dedupfs-gc --settle "$mnt"
+check "it can be paused" dedupfs-gc --pause "$mnt"
+check_equal "and is" True "$(of_job paused)"
+check_equal "then nobody knows how long it takes" None "$(of_job seconds_left)"
+check "what it has moved is not said to be deleted" eval 'dedupfs-stat "$mnt" | grep -q "^Garbage .*has moved"'
+check "it goes on" dedupfs-gc --resume "$mnt"
+check "it can be stopped" dedupfs-gc --stop "$mnt"
+check_equal "and has ended" False "$(of_job running)"
+check "the rest is settled by the next one" dedupfs-gc --settle --wait --rate 0 "$mnt"
+check "nothing is left to settle" all_settled
+
 words second 20000000 >"$scratch/second"
 cp "$scratch/second" "$mnt/second"
 umount.dedupfs "$mnt" >"$scratch/said" 2>&1

@@ -163,7 +163,7 @@ TEST(RunGc, WhoWaitsForNoReclaimIsTold) {
   const Outcome outcome = gc({"--status", "--wait", volume.path()});
 
   EXPECT_EQ(outcome.exit_code, 0);
-  EXPECT_THAT(outcome.err, HasSubstr("no reclaim is running"));
+  EXPECT_THAT(outcome.err, HasSubstr("no reclaim or settling is running"));
 }
 
 TEST(RunGc, AnInterruptedWaitLeavesTheReclaimInTheDaemon) {

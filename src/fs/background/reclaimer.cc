@@ -31,7 +31,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 
 std::optional<double> ReclaimStatus::seconds_left() const {
   constexpr double kMinProgress = 0.01;
-  if (!running || progress < kMinProgress) return std::nullopt;
+  if (!running || waiting || progress < kMinProgress) return std::nullopt;
   return phase_seconds * (1 - progress) / progress;
 }
 
@@ -49,9 +49,10 @@ Result<void> Reclaimer::start(const ReclaimSettings& settings) {
   if (status_.running && yields_) stop_running();  // somebody else may have begun one meanwhile
   if (ending_) return Error{ErrorCode::kInterrupted, "the volume is being unmounted"};
   if (status_.running)
-    return Error{ErrorCode::kBusy,
-                 status_.paused ? "a reclaim of this volume runs already, and is paused (dedupfs-gc --resume)"
-                                : "a reclaim of this volume runs already (dedupfs-gc --status --wait waits for it)"};
+    return Error{ErrorCode::kBusy, fmt::format("a {} of this volume runs already{}",
+                                               status_.current.goal == ReclaimGoal::kSettle ? "settling" : "reclaim",
+                                               status_.paused ? ", and is paused (dedupfs-gc --resume)"
+                                                              : " (dedupfs-gc --status --wait waits for it)")};
   begin(settings);
   status_.paused = false;
   changed_.notify_all();
@@ -64,11 +65,12 @@ void Reclaimer::begin(const ReclaimSettings& settings) {
   yields_ = settings.yields;
   status_.running = true;
   status_.waiting = false;
-  status_.phase = ReclaimPhase::kAwait;
+  status_.phase = settings.goal == ReclaimGoal::kSettle ? ReclaimPhase::kCopyForward : ReclaimPhase::kAwait;
   status_.progress = 0;
   status_.current = {.goal = settings.goal};
   begun_ = phase_begun_ = worked_since_ = Clock::now();
   worked_ = {};
+  phase_lost_ = {};
   ++jobs_;
   limit_.begin_again(written_bytes());
 }
@@ -124,7 +126,8 @@ ReclaimStatus Reclaimer::status() const {
   ReclaimStatus status = status_;
   if (!status.running) return status;
   status.seconds = seconds_since(begun_);
-  status.phase_seconds = seconds_since(phase_begun_);
+  const Clock::duration losing = losing_since_ ? Clock::now() - *losing_since_ : Clock::duration();
+  status.phase_seconds = seconds_since(phase_begun_ + phase_lost_ + losing);
   return status;
 }
 
@@ -221,13 +224,24 @@ void Reclaimer::wait_for_rate() {
   }
 }
 
+template <class Wait>
+void Reclaimer::lose_time(const Wait& wait) {
+  losing_since_ = Clock::now();
+  wait();
+  phase_lost_ += Clock::now() - *losing_since_;
+  losing_since_.reset();
+}
+
 // Waits while it is paused; one that yields, also while the volume is in use, and for its share of the time.
 Result<void> Reclaimer::wait_for_turn() {
   const auto is_ending = [this]() DEDUPFS_REQUIRES(mutex_) { return stopping_ || ending_; };
   const Clock::duration worked = Clock::now() - worked_since_;
   worked_ += worked;
   wait_for_rate();
-  changed_.wait(mutex_, [&]() DEDUPFS_REQUIRES(mutex_) { return !status_.paused || is_ending(); });
+  if (status_.paused)
+    lose_time([&]() DEDUPFS_REQUIRES(mutex_) {
+      changed_.wait(mutex_, [&]() DEDUPFS_REQUIRES(mutex_) { return !status_.paused || is_ending(); });
+    });
   if (yields_) {
     const unsigned percent = settings_.yielding_cpu_percent;
     changed_.wait_for(mutex_, worked * (100 - percent) / percent, is_ending);
@@ -238,7 +252,7 @@ Result<void> Reclaimer::wait_for_turn() {
         return Error{ErrorCode::kInterrupted, "the volume is in use: settling goes on later"};
       }
       status_.waiting = true;
-      changed_.wait_for(mutex_, kIdleLookInterval, is_ending);
+      lose_time([&]() DEDUPFS_REQUIRES(mutex_) { changed_.wait_for(mutex_, kIdleLookInterval, is_ending); });
     }
     status_.waiting = false;
   }
@@ -248,7 +262,10 @@ Result<void> Reclaimer::wait_for_turn() {
 
 Result<void> Reclaimer::note_progress(ReclaimPhase phase, double done, const ReclaimFindings& so_far) {
   const MutexLock lock(mutex_);
-  if (phase != status_.phase) phase_begun_ = Clock::now();
+  if (phase != status_.phase) {
+    phase_begun_ = Clock::now();
+    phase_lost_ = {};
+  }
   status_.phase = phase;
   status_.progress = std::clamp(done, 0.0, 1.0);
   status_.current = so_far;

@@ -28,9 +28,9 @@ struct ReclaimStatus {
   bool waiting = false;  // until nobody uses the volume
   // The running reclaim:
   ReclaimPhase phase = ReclaimPhase::kAwait;
-  double progress = 0;  // 0 to 1, of the phase
-  double phase_seconds = 0;
-  double seconds = 0;  // since it began
+  double progress = 0;       // 0 to 1, of the phase
+  double phase_seconds = 0;  // without pauses, and without waits until the volume is idle
+  double seconds = 0;        // since it began
   ReclaimFindings current;
   std::uint64_t bytes_per_second = 0;  // the limit, also of later ones; 0: none
   // The last reclaim since the mount.
@@ -71,6 +71,10 @@ class Reclaimer {
  private:
   using Clock = std::chrono::steady_clock;
 
+  // Waits until somebody lets it go on. That time says nothing of the speed.
+  template <class Wait>
+  void lose_time(const Wait& wait) DEDUPFS_REQUIRES(mutex_);
+
   void run();
   void begin(const ReclaimSettings& settings) DEDUPFS_REQUIRES(mutex_);
   bool await_work() DEDUPFS_REQUIRES(mutex_);
@@ -102,6 +106,8 @@ class Reclaimer {
   Clock::time_point settling_rests_until_ DEDUPFS_GUARDED_BY(mutex_);
   Clock::time_point begun_ DEDUPFS_GUARDED_BY(mutex_);
   Clock::time_point phase_begun_ DEDUPFS_GUARDED_BY(mutex_);
+  Clock::duration phase_lost_ DEDUPFS_GUARDED_BY(mutex_){};                   // in pauses and waits that have ended
+  std::optional<Clock::time_point> losing_since_ DEDUPFS_GUARDED_BY(mutex_);  // of one that goes on
   ReclaimStatus status_ DEDUPFS_GUARDED_BY(mutex_);
   std::thread thread_;
 };

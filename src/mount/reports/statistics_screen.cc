@@ -94,7 +94,7 @@ class Screen {
     const auto landed = json_.value("landed_bytes", std::uint64_t{0});  // not of a daemon of before it
     if (landed == 0) return;
     row("Landed", human_size(landed),
-        "not settled yet: it gets smaller while the volume is idle, or by dedupfs-gc --settle");
+        "not settled yet: it gets smaller by dedupfs-gc --settle, or while a mount is idle, from 64 MiB on");
   }
 
   void shares() {
@@ -107,8 +107,16 @@ class Screen {
     landed();
   }
 
+  // What settling has moved is garbage at its old place, until it removes the container.
+  bool is_settling() const {
+    const nlohmann::json reclaim = json_.value("reclaim", nlohmann::json());
+    return !reclaim.is_null() && reclaim.at("running").get<bool>() &&
+           reclaim.at("current").value("goal", std::string()) == "settle";
+  }
+
   // Names the remedy where it is worth it.
   std::string garbage_meaning() const {
+    if (is_settling()) return "deleted content, and what the settling that runs has moved";
     constexpr double kMuchGarbage = 0.1;
     const double share =
         static_cast<double>(count("garbage_bytes")) / std::max<double>(1, static_cast<double>(count("disk_bytes")));

@@ -273,6 +273,45 @@ TEST_F(ReclaimerTest, OneThatYieldsGivesWayToOneThatSomebodyAsksFor) {
   EXPECT_EQ(await_end(reclaimer).findings.erased_chunks, 3u);
 }
 
+TEST_F(ReclaimerTest, OneThatYieldsWorksForItsShareOfTheTime) {
+  Reclaimer reclaimer(
+      volume_.volume(), volume_.host(),
+      {.look_interval = kNever, .due = [](ReclaimGoal) { return std::nullopt; }, .yielding_cpu_percent = 1});
+  close_the_door();
+  ASSERT_TRUE(ok(reclaimer.start({.yields = true})));
+  await_the_door();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // that is its work
+  const auto begin = std::chrono::steady_clock::now();
+  open_the_door();
+
+  await_end(reclaimer);
+
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(20 * 99));
+}
+
+TEST_F(ReclaimerTest, PausesDoNotCountForTheTimeThatIsLeft) {
+  Reclaimer reclaimer = make();
+  close_the_door();
+  ASSERT_TRUE(ok(reclaimer.start({})));
+  await_the_door();
+  reclaimer.pause();
+  open_the_door();
+
+  bool stands_still = false;
+  for (int i = 0; i < 1200 && !stands_still; ++i) {
+    const ReclaimStatus before = reclaimer.status();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    const ReclaimStatus after = reclaimer.status();
+    EXPECT_TRUE(after.running);
+    EXPECT_GE(after.seconds, before.seconds + 0.05);
+    stands_still = after.phase_seconds < before.phase_seconds + 0.01;
+  }
+
+  EXPECT_TRUE(stands_still);
+  reclaimer.resume();
+  await_end(reclaimer);
+}
+
 TEST_F(ReclaimerTest, TheEndOfAMountStopsOneThatWaits) {
   is_idle_ = false;
   {
