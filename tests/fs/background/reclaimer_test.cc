@@ -48,6 +48,13 @@ class ReclaimerTest : public testing::Test {
   void open_the_door() {
     if (!std::exchange(is_open_, true)) door_.set_value();
   }
+  void begin_and_pause(Reclaimer& reclaimer) {
+    close_the_door();
+    ASSERT_TRUE(ok(reclaimer.start({})));
+    await_the_door();
+    reclaimer.pause();
+    open_the_door();
+  }
 
   ReclaimedVolume volume_;
   std::vector<ChunkId> ids_;
@@ -135,12 +142,7 @@ TEST_F(ReclaimerTest, IsBusyWhileOneRunsAndNotAfterwards) {
 
 TEST_F(ReclaimerTest, OneThatIsPausedGoesOnWhenItIsResumed) {
   Reclaimer reclaimer = make();
-  close_the_door();
-  ASSERT_TRUE(ok(reclaimer.start({})));
-  await_the_door();
-
-  reclaimer.pause();
-  open_the_door();
+  begin_and_pause(reclaimer);
   EXPECT_TRUE(reclaimer.status().running);
   EXPECT_TRUE(reclaimer.status().paused);
   EXPECT_TRUE(fails_with(ErrorCode::kBusy, reclaimer.start({}))) << "it is there still";
@@ -209,11 +211,7 @@ TEST_F(ReclaimerTest, StoppingWhereNothingRunsIsNothing) {
 TEST_F(ReclaimerTest, TheEndOfAMountStopsOneThatIsPaused) {
   {
     Reclaimer reclaimer = make();
-    close_the_door();
-    ASSERT_TRUE(ok(reclaimer.start({})));
-    await_the_door();
-    reclaimer.pause();
-    open_the_door();
+    begin_and_pause(reclaimer);
   }
   volume_.expect_kept_for_good();
 }
@@ -291,11 +289,7 @@ TEST_F(ReclaimerTest, OneThatYieldsWorksForItsShareOfTheTime) {
 
 TEST_F(ReclaimerTest, PausesDoNotCountForTheTimeThatIsLeft) {
   Reclaimer reclaimer = make();
-  close_the_door();
-  ASSERT_TRUE(ok(reclaimer.start({})));
-  await_the_door();
-  reclaimer.pause();
-  open_the_door();
+  begin_and_pause(reclaimer);
 
   bool stands_still = false;
   for (int i = 0; i < 1200 && !stands_still; ++i) {
