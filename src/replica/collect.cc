@@ -17,17 +17,6 @@
 namespace dedupfs {
 namespace {
 
-template <class Add>
-void for_each_object(const RemoteFiles& files, const Add& add) {
-  for (const auto& [path, file] : files) {
-    std::uint64_t offset = 0;
-    for (const RemotePiece& piece : file.pieces) {
-      add(piece_object(path, offset, piece));
-      offset += piece.bytes;
-    }
-  }
-}
-
 // Who is refused so often asks no more: a store that keeps objects for a month would be asked for each of them in each collection.
 constexpr std::uint64_t kMostRefusals = 1000;
 

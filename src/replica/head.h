@@ -98,6 +98,17 @@ std::uint64_t end_sum_of(ByteSpan end);
 std::string head_object(std::uint64_t sequence);
 std::string epoch_object(std::uint64_t epoch);
 std::string piece_object(std::string_view path, std::uint64_t offset, const RemotePiece& piece);
+// add(object) for each piece of the files, in order.
+template <class Add>
+void for_each_object(const RemoteFiles& files, const Add& add) {
+  for (const auto& [path, file] : files) {
+    std::uint64_t offset = 0;
+    for (const RemotePiece& piece : file.pieces) {
+      add(piece_object(path, offset, piece));
+      offset += piece.bytes;
+    }
+  }
+}
 std::optional<std::uint64_t> parse_head_object(std::string_view object);
 std::optional<std::uint64_t> parse_epoch_object(std::string_view object);
 // Of the name of a piece: who shipped it, and when.

@@ -23,13 +23,7 @@ class ReplicaChecker {
 
   // Keeps what the listing says of objects of the replica: of others it may have any number.
   Result<void> list(const Replica& replica) {
-    for (const auto& [path, file] : replica.files) {
-      std::uint64_t offset = 0;
-      for (const RemotePiece& piece : file.pieces) {
-        sizes_.emplace(piece_object(path, offset, piece), std::nullopt);
-        offset += piece.bytes;
-      }
-    }
+    for_each_object(replica.files, [this](std::string object) { sizes_.emplace(std::move(object), std::nullopt); });
     for (const std::string_view prefix : kPiecePrefixes)
       DEDUPFS_TRY(bucket_.list(std::string(prefix), "", [&](const Bucket::Object& object) -> Result<void> {
         if (const auto known = sizes_.find(object.name); known != sizes_.end()) known->second = object.size;
