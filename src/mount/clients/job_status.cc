@@ -3,6 +3,7 @@
 #include "mount/clients/ask_publicly.h"
 #include "mount/control/control_answer.h"
 #include "mount/control/control_jobs.h"
+#include "mount/control/control_socket.h"
 
 namespace dedupfs {
 
