@@ -1,6 +1,7 @@
 #include "delta/match_finder.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -46,6 +47,38 @@ std::uint64_t load_word(const std::uint8_t* p) {
 
 std::size_t hash(std::uint64_t word, int shift) {
   return (word * 0x9e3779b97f4a7c15) >> shift;
+}
+
+// Of two words that differ: how many bytes of them lie before the end of the last difference.
+std::size_t bytes_to_last_difference(std::uint64_t a, std::uint64_t b) {
+  const std::uint64_t differences = a ^ b;
+  const int equal_bits =
+      std::endian::native == std::endian::little ? std::countl_zero(differences) : std::countr_zero(differences);
+  return kWord - static_cast<std::size_t>(equal_bits) / 8;
+}
+
+// The first of the places [from, end) where the word begins; `end` if there is none. Looks at 16 places at once: whether the first four
+// bytes of the word are at one of them.
+std::size_t find_word(const std::uint8_t* bytes, std::uint64_t word, std::size_t from, std::size_t end) {
+  using Places = std::uint8_t __attribute__((vector_size(16)));
+  const auto at = [](const std::uint8_t* p) {
+    Places places;
+    std::memcpy(&places, p, sizeof places);
+    return places;
+  };
+  const auto first_bytes = std::bit_cast<std::array<std::uint8_t, kWord>>(word);
+  std::size_t place = from;
+  for (; place + sizeof(Places) <= end; place += sizeof(Places)) {
+    const std::uint8_t* const p = bytes + place;
+    const auto like = (at(p) == first_bytes[0]) & (at(p + 1) == first_bytes[1]) & (at(p + 2) == first_bytes[2]) &
+                      (at(p + 3) == first_bytes[3]);
+    const auto any = std::bit_cast<std::array<std::uint64_t, 2>>(like);
+    if ((any[0] | any[1]) == 0) continue;
+    for (std::size_t i = place; i < place + sizeof(Places); ++i)
+      if (load_word(bytes + i) == word) return i;
+  }
+  while (place < end && load_word(bytes + place) != word) ++place;
+  return place;
 }
 
 // How many bytes from `a` and `b` on are the same.
@@ -122,21 +155,28 @@ std::optional<Match> MatchFinder::resume(std::size_t target, std::size_t source,
   };
 
   const std::size_t replaced = std::min({kReplacedBytes + 1, target_words, source_words});
-  for (std::size_t skip = 0; skip < replaced && candidates < kMaxCandidates; ++skip) {
-    if (load_word(target_bytes + skip) != load_word(source_bytes + skip)) continue;
+  for (std::size_t skip = 0; skip < replaced && candidates < kMaxCandidates;) {
+    const std::uint64_t here = load_word(target_bytes + skip);
+    const std::uint64_t there = load_word(source_bytes + skip);
+    if (here != there) {
+      skip += bytes_to_last_difference(here, there);
+      continue;
+    }
     if (is_sure(skip, skip)) return longest;
-    skip += latest.bytes;  // behind them is a difference
+    skip += latest.bytes + 1;  // behind them is a difference
   }
 
   const std::uint64_t target_word = load_word(target_bytes);
   const std::size_t removed = std::min(kShiftedBytes + 1, source_words);
-  for (std::size_t skip = 1; skip < removed && candidates < kMaxCandidates; ++skip)
-    if (target_word == load_word(source_bytes + skip) && is_sure(0, skip)) return longest;
+  for (std::size_t skip = find_word(source_bytes, target_word, 1, removed);
+       skip < removed && candidates < kMaxCandidates; skip = find_word(source_bytes, target_word, skip + 1, removed))
+    if (is_sure(0, skip)) return longest;
 
   const std::uint64_t source_word = load_word(source_bytes);
   const std::size_t inserted = std::min(kShiftedBytes + 1, target_words);
-  for (std::size_t skip = 1; skip < inserted && candidates < kMaxCandidates; ++skip)
-    if (load_word(target_bytes + skip) == source_word && is_sure(skip, 0)) return longest;
+  for (std::size_t skip = find_word(target_bytes, source_word, 1, inserted);
+       skip < inserted && candidates < kMaxCandidates; skip = find_word(target_bytes, source_word, skip + 1, inserted))
+    if (is_sure(skip, 0)) return longest;
 
   if (may_be_short && longest.bytes >= kLikelyBytes &&
       resume(longest.target + longest.bytes, longest.source + longest.bytes, false))

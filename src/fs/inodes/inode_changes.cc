@@ -46,13 +46,14 @@ void run_all(ThreadPool& pool, const std::vector<ThreadPool::Task>& tasks) {
 }  // namespace
 
 InodeChanges::InodeChanges(Metadata& metadata, InodeTable& table, InodeNumbers& numbers, QuotaLedger& quotas,
-                           DirtyBudget& budget, const Writability& writability)
+                           DirtyBudget& budget, const Writability& writability, Shortcuts shortcuts)
     : metadata_(metadata),
       table_(table),
       numbers_(numbers),
       quotas_(quotas),
       budget_(budget),
       writability_(writability),
+      small_files_at_once_(shortcuts.has(Shortcut::kSmallFiles) ? kSmallFilesAtOnce : 1),
       threads_(std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMaxStoringThreads), "dedupfs-flush") {}
 
 Result<void> InodeChanges::store_content(Inode& inode) {
@@ -81,7 +82,7 @@ void InodeChanges::store_in_background(const InodePtr& inode) {
   {
     const MutexLock lock(small_mutex_);
     small_.push_back(inode);
-    if (small && small_.size() < kSmallFilesAtOnce) return;
+    if (small && small_.size() < small_files_at_once_) return;
     inodes.swap(small_);
   }
   threads_.submit([this, inodes = std::move(inodes)] { store_soon(inodes); });

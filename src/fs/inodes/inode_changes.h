@@ -16,6 +16,7 @@
 
 #include "base/mutex.h"
 #include "base/result.h"
+#include "base/shortcuts.h"
 #include "base/thread_pool.h"
 #include "fs/content/dirty_budget.h"
 #include "fs/inodes/inode_numbers.h"
@@ -31,7 +32,7 @@ namespace dedupfs {
 class InodeChanges final : public GroupSource {
  public:
   InodeChanges(Metadata& metadata, InodeTable& table, InodeNumbers& numbers, QuotaLedger& quotas, DirtyBudget& budget,
-               const Writability& writability);
+               const Writability& writability, Shortcuts shortcuts = {});
   ~InodeChanges() override = default;
 
   // Stores the content soon: that of a small file together with others, or at the end of the group. Does nothing if a group is
@@ -66,6 +67,7 @@ class InodeChanges final : public GroupSource {
   QuotaLedger& quotas_;
   DirtyBudget& budget_;
   const Writability& writability_;
+  const std::size_t small_files_at_once_;
   // Shared for a thread that stores in the background, exclusive for the end of a group.
   SharedMutex storing_mutex_ DEDUPFS_ACQUIRED_AFTER(lock_order::quiescing) DEDUPFS_ACQUIRED_BEFORE(lock_order::names);
   std::atomic<bool> storing_fails_{false};

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/crash_point.h"
+#include "base/shortcuts.h"
 #include "fs/format/mode.h"
 #include "fs/namespace/filesystem_parts.h"
 #include "fs/namespace/tree_space.h"
@@ -15,7 +16,8 @@ namespace {
 
 Result<std::unique_ptr<FilesystemParts>> start_parts(std::unique_ptr<Volume> volume, const FilesystemOptions& options) {
   DEDUPFS_ASSIGN(auto numbers, InodeNumbers::load(volume->metadata()));
-  auto parts = std::make_unique<FilesystemParts>(std::move(volume), std::move(numbers), options);
+  DEDUPFS_ASSIGN(const Shortcuts shortcuts, Shortcuts::of_environment());
+  auto parts = std::make_unique<FilesystemParts>(std::move(volume), std::move(numbers), options, shortcuts);
   DEDUPFS_TRY(parts->start());
   return parts;
 }

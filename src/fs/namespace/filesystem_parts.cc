@@ -31,7 +31,7 @@ HistoryHost history_host(FilesystemParts& parts) {
 }  // namespace
 
 FilesystemParts::FilesystemParts(std::unique_ptr<Volume> its_volume, std::unique_ptr<InodeNumbers> its_numbers,
-                                 const FilesystemOptions& options)
+                                 const FilesystemOptions& options, Shortcuts shortcuts)
     : volume(std::move(its_volume)),
       volume_size([this] { return *disk_bytes_of(*volume); }),
       writability(volume->read_only()),
@@ -39,7 +39,7 @@ FilesystemParts::FilesystemParts(std::unique_ptr<Volume> its_volume, std::unique
       quota_ledger(volume->metadata()),
       table(volume->metadata(), kCachedInodes, &quota_ledger),
       numbers(std::move(its_numbers)),
-      changes(volume->metadata(), table, *numbers, quota_ledger, budget, writability),
+      changes(volume->metadata(), table, *numbers, quota_ledger, budget, writability, shortcuts),
       transactions(*volume, writability, changes,
                    {.commit_interval = options.commit_interval, .group_bytes = options.group_bytes}),
       space(

@@ -60,7 +60,7 @@ namespace dedupfs {
 
 struct FilesystemParts {
   FilesystemParts(std::unique_ptr<Volume> its_volume, std::unique_ptr<InodeNumbers> its_numbers,
-                  const FilesystemOptions& options);
+                  const FilesystemOptions& options, Shortcuts shortcuts);
 
   Result<void> start();
   // Ends the background work, but for checkpoints.

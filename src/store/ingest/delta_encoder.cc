@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
-#include <string_view>
 #include <utility>
 
 #include "base/inline_vector.h"
@@ -66,12 +64,6 @@ bool are_same(ByteSpan a, ByteSpan b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
-DeltaShortcuts shortcuts_of_environment() {
-  const char* const without = std::getenv("DEDUPFS_DELTA_WITHOUT");
-  const std::string_view names = without != nullptr ? without : "";
-  return {.worth_by_sample = names.find("sample") == names.npos, .windows = names.find("windows") == names.npos};
-}
-
 }  // namespace
 
 struct DeltaEncoder::Source {
@@ -103,7 +95,7 @@ struct DeltaEncoder::Source {
   }
 };
 
-DeltaEncoder::DeltaEncoder(const DeltaSettings& settings, DeltaShortcuts shortcuts,
+DeltaEncoder::DeltaEncoder(const DeltaSettings& settings, Shortcuts shortcuts,
                            std::unique_ptr<ResemblanceDetector> detector, ChunkReader& reader, FeatureIndex& features,
                            const StreamOrder& order, std::uint64_t far_bytes_an_hour)
     : settings_(settings),
@@ -119,12 +111,13 @@ DeltaEncoder::DeltaEncoder(const DeltaSettings& settings, DeltaShortcuts shortcu
 Result<std::unique_ptr<DeltaEncoder>> DeltaEncoder::make(const DeltaSettings& settings, ChunkReader& reader,
                                                          FeatureIndex& features, const StreamOrder& order,
                                                          std::uint64_t far_bytes_an_hour) {
-  return make(settings, reader, features, order, far_bytes_an_hour, shortcuts_of_environment());
+  DEDUPFS_ASSIGN(const Shortcuts shortcuts, Shortcuts::of_environment());
+  return make(settings, reader, features, order, far_bytes_an_hour, shortcuts);
 }
 
 Result<std::unique_ptr<DeltaEncoder>> DeltaEncoder::make(const DeltaSettings& settings, ChunkReader& reader,
                                                          FeatureIndex& features, const StreamOrder& order,
-                                                         std::uint64_t far_bytes_an_hour, DeltaShortcuts shortcuts) {
+                                                         std::uint64_t far_bytes_an_hour, Shortcuts shortcuts) {
   DEDUPFS_ASSIGN(const Isa isa, default_isa());
   DEDUPFS_ASSIGN(auto detector, make_resemblance_detector(settings.method, isa));
   return std::unique_ptr<DeltaEncoder>(
@@ -132,25 +125,30 @@ Result<std::unique_ptr<DeltaEncoder>> DeltaEncoder::make(const DeltaSettings& se
 }
 
 // A delta that needs something from far away would make a writer wait for it.
-std::optional<ChunkReader::Chunk> DeltaEncoder::source_chunk(ChunkId id) const {
+template <typename T>
+std::optional<T> DeltaEncoder::read_source(ChunkId id, Result<T> (ChunkReader::*read)(ChunkId)) const {
   const bool is_near = reader_.is_near(id);
   if (!is_near && !far_->take()) return std::nullopt;
-  auto chunk = reader_.get(id);
-  if (chunk) return std::optional(std::move(*chunk));
+  auto found = (reader_.*read)(id);
+  if (found) return std::optional<T>(std::move(*found));
   if (!is_near) far_->give_up();
   return std::nullopt;
 }
 
+std::optional<ChunkReader::Chunk> DeltaEncoder::source_chunk(ChunkId id) const {
+  return read_source(id, &ChunkReader::get);
+}
+
 std::optional<DeltaEncoder::Source> DeltaEncoder::source_around(ChunkId base, int end_depth, int neighbours) const {
-  auto chunk = source_chunk(base);
-  if (!chunk) return std::nullopt;
+  const auto stored = read_source(base, &ChunkReader::get_stored);
+  if (!stored) return std::nullopt;
 
   DeltaSources ids;
   std::vector<ChunkReader::Chunk> chunks;
   ChunkId likeliest = base;
-  if (chunk->depth >= end_depth) {
-    // The sources of this chunk may be sources, and resemble the new chunk nearly as much.
-    ids = chunk->sources;
+  if (stored->entry.depth >= end_depth) {
+    // The sources of this chunk may be sources, and resemble the new chunk nearly as much. It is not made: that takes the longest of all.
+    ids = stored->entry.sources;
     likeliest = likely_base(ids);
     for (const ChunkId id : ids) {
       auto part = source_chunk(id);
@@ -158,6 +156,8 @@ std::optional<DeltaEncoder::Source> DeltaEncoder::source_around(ChunkId base, in
       chunks.push_back(std::move(*part));
     }
   } else {
+    auto chunk = source_chunk(base);
+    if (!chunk) return std::nullopt;
     ids = {base};
     chunks.push_back(std::move(*chunk));
     const auto take = [&](ChunkId id) {
@@ -204,7 +204,7 @@ std::optional<DeltaEncoder::Source> DeltaEncoder::joined(const DeltaSources& ids
 std::optional<std::size_t> DeltaEncoder::encoded(const Source& source, ByteSpan chunk, MutableByteSpan delta,
                                                  SourceWindows& windows) const {
   Result<std::optional<std::size_t>> length;
-  if (shortcuts_.windows) {
+  if (shortcuts_.has(Shortcut::kWindows)) {
     const SourceWindows::View view = windows.view(source.ids, source.bytes);
     length = Xdelta3Codec::encode(view.bytes, chunk, delta, source.likely_offset, view.finder, view.moved_by);
   } else {
@@ -230,7 +230,8 @@ void DeltaEncoder::try_source(ByteSpan chunk, ChunkId base, const std::optional<
   const auto range = Xdelta3Codec::source_range(delta);
   if (!range) return;
   // The chunks that it copies nothing from are no sources: the delta is less deep without them, and holds nothing that others need.
-  const Source::Part part = source->part_for(*range);
+  const Source::Part part = source->part_for(
+      shortcuts_.has(Shortcut::kNeededSources) ? *range : Xdelta3Codec::Range{0, source->bytes.size()});
   auto shorter = Xdelta3Codec::without_begin_of_source(delta, part.offset);
   const ByteSpan needed = source->bytes.bytes(range->begin, range->end).subspan(part.offset, part.length);
   if (!shorter || !Xdelta3Codec::decode(needed, *shorter, decoded) || !are_same(decoded, chunk)) return;
@@ -239,7 +240,8 @@ void DeltaEncoder::try_source(ByteSpan chunk, ChunkId base, const std::optional<
 }
 
 DeltaWorth DeltaEncoder::worth_of(ByteSpan chunk) const {
-  return DeltaWorth(chunk, shortcuts_.worth_by_sample ? DeltaWorth::Method::kSample : DeltaWorth::Method::kExact);
+  return DeltaWorth(chunk,
+                    shortcuts_.has(Shortcut::kSample) ? DeltaWorth::Method::kSample : DeltaWorth::Method::kExact);
 }
 
 DeltaEncoder::Finding DeltaEncoder::encode(ByteSpan chunk, std::optional<ChunkId> previous,
@@ -250,7 +252,7 @@ DeltaEncoder::Finding DeltaEncoder::encode(ByteSpan chunk, std::optional<ChunkId
   const auto keep_if_it_pays = [&] {
     if (finding.delta && !worth.pays(finding.delta->bytes)) finding.delta.reset();
   };
-  if (has_delta && replaced.is_known()) {
+  if (has_delta && replaced.is_known() && shortcuts_.has(Shortcut::kInPlace)) {
     try_source(chunk, replaced.id, source_in_place(replaced), finding.delta);
     const bool is_good = finding.delta && finding.delta->bytes.size() <= chunk.size() / kGoodInPlaceShare;
     keep_if_it_pays();
@@ -277,8 +279,8 @@ DeltaEncoder::Finding DeltaEncoder::encode(ByteSpan chunk, std::optional<ChunkId
   if (finding.delta) return finding;
   // Few get that far, and each would take as much as dozens of deltas.
   for (const ChunkId base : bases) {
-    const auto known = source_chunk(base);
-    if (!known || may_be_source(known->depth)) continue;  // it was tried with all that there is
+    const auto known = read_source(base, &ChunkReader::get_stored);
+    if (!known || may_be_source(known->entry.depth)) continue;  // it was tried with all that there is
     try_source(chunk, base, source_around(base, end_of_depths_, settings_.neighbours), finding.delta);
   }
   keep_if_it_pays();

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/shortcuts.h"
 #include "delta/resemblance.h"
 #include "delta/settings.h"
 #include "store/chunks/chunk_reader.h"
@@ -34,22 +35,15 @@ namespace dedupfs {
 class DeltaWorth;
 class SourceWindows;
 
-// Each saves time, and may change which deltas there are, by little. All are taken, but for those that the environment names in
-// DEDUPFS_DELTA_WITHOUT: "sample", "windows".
-struct DeltaShortcuts {
-  bool worth_by_sample = true;  // delta_worth.h
-  bool windows = true;          // source_windows.h
-};
-
 class DeltaEncoder {
  public:
-  // `settings` must be enabled. `far_bytes_an_hour`: see FarBudget.
+  // `settings` must be enabled. `far_bytes_an_hour`: see FarBudget. Without a shortcut there may be other deltas, by little.
   static Result<std::unique_ptr<DeltaEncoder>> make(const DeltaSettings& settings, ChunkReader& reader,
                                                     FeatureIndex& features, const StreamOrder& order,
                                                     std::uint64_t far_bytes_an_hour);
   static Result<std::unique_ptr<DeltaEncoder>> make(const DeltaSettings& settings, ChunkReader& reader,
                                                     FeatureIndex& features, const StreamOrder& order,
-                                                    std::uint64_t far_bytes_an_hour, DeltaShortcuts shortcuts);
+                                                    std::uint64_t far_bytes_an_hour, Shortcuts shortcuts);
 
   // The result for a chunk that is not stored yet.
   struct Finding {
@@ -69,12 +63,15 @@ class DeltaEncoder {
   bool may_be_source(std::uint8_t depth) const { return depth < settings_.depth; }
 
  private:
-  DeltaEncoder(const DeltaSettings& settings, DeltaShortcuts shortcuts, std::unique_ptr<ResemblanceDetector> detector,
+  DeltaEncoder(const DeltaSettings& settings, Shortcuts shortcuts, std::unique_ptr<ResemblanceDetector> detector,
                ChunkReader& reader, FeatureIndex& features, const StreamOrder& order, std::uint64_t far_bytes_an_hour);
 
   struct Source;
   static std::optional<Source> joined(const DeltaSources& ids, std::vector<ChunkReader::Chunk> chunks,
                                       ChunkId likeliest);
+  // What `read` gives for a chunk, if that is near enough.
+  template <typename T>
+  std::optional<T> read_source(ChunkId id, Result<T> (ChunkReader::*read)(ChunkId)) const;
   std::optional<ChunkReader::Chunk> source_chunk(ChunkId id) const;
   // Takes only chunks of a depth below `end_depth`, and so many neighbours on each side.
   std::optional<Source> source_around(ChunkId base, int end_depth, int neighbours) const;
@@ -87,7 +84,7 @@ class DeltaEncoder {
   DeltaWorth worth_of(ByteSpan chunk) const;
 
   const DeltaSettings settings_;
-  const DeltaShortcuts shortcuts_;
+  const Shortcuts shortcuts_;
   const std::uint64_t number_;  // of all encoders of the process
   const int end_of_depths_;     // of any sources
   const std::unique_ptr<ResemblanceDetector> detector_;

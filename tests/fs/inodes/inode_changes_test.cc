@@ -94,6 +94,15 @@ TEST_F(InodeChangesTest, SmallFilesAreStoredInTheBackgroundManyAtATime) {
   EXPECT_TRUE(recipes_become(kAtOnce));
 }
 
+TEST_F(InodeChangesTest, WithoutTheShortcutEachIsStoredByItself) {
+  InodeChanges changes(metadata_, table_, *numbers_, quotas_, budget_, writability_,
+                       Shortcuts().without(Shortcut::kSmallFiles));
+
+  changes.store_in_background(make_changed(5, "small"));
+
+  EXPECT_TRUE(recipes_become(1));
+}
+
 TEST_F(InodeChangesTest, ALargeFileTakesTheSmallOnesWithIt) {
   changes_.store_in_background(make_changed(5, "small"));
   changes_.store_in_background(make_changed(6, random_text(100'000, 1)));

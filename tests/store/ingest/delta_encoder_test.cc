@@ -28,9 +28,11 @@ class DeltaEncoderTest : public testing::TestWithParam<bool> {
     use({.method = "odess+"});
   }
 
-  void use(const DeltaSettings& settings, std::uint64_t far_bytes_an_hour = 0) {
-    auto encoder = DeltaEncoder::make(settings, reader_, features_, order_, far_bytes_an_hour,
-                                      {.worth_by_sample = GetParam(), .windows = GetParam()});
+  static Shortcuts some() {
+    return GetParam() ? Shortcuts() : Shortcuts().without(Shortcut::kSample).without(Shortcut::kWindows);
+  }
+  void use(const DeltaSettings& settings, std::uint64_t far_bytes_an_hour = 0, Shortcuts shortcuts = some()) {
+    auto encoder = DeltaEncoder::make(settings, reader_, features_, order_, far_bytes_an_hour, shortcuts);
     ASSERT_TRUE(encoder);
     encoder_ = std::move(*encoder);
   }
@@ -178,6 +180,13 @@ TEST_P(DeltaEncoderTest, AReplacedChunkThatNoIndexKnowsIsABase) {
   EXPECT_TRUE(encoder_->encode(edited(chunk(1)), {}, {ChunkId{7}}).delta);
 }
 
+TEST_P(DeltaEncoderTest, WithoutTheShortcutAReplacedChunkIsABaseLikeAnyOther) {
+  use({.method = "odess+"}, 0, some().without(Shortcut::kInPlace));
+  store_.put(7, chunk(1));
+
+  EXPECT_FALSE(encoder_->encode(edited(chunk(1)), {}, {.id = ChunkId{7}}).delta) << "no index knows it";
+}
+
 // An overwrite may make a boundary within the old chunk.
 TEST_P(DeltaEncoderTest, APartOfTheReplacedChunkIsADeltaOfIt) {
   store_.put(7, chunk(1));
@@ -251,6 +260,17 @@ TEST_P(DeltaEncoderTest, WhatADeltaCopiesNothingFromIsNoSource) {
   ASSERT_TRUE(delta);
   EXPECT_EQ(delta->sources, sources_of({7}));
   EXPECT_EQ(delta->depth, 1) << "its neighbour is deeper";
+  expect_makes(*delta, edited(chunk(7)));
+}
+
+TEST_P(DeltaEncoderTest, WithoutTheShortcutAllThatWasLookedAtIsASource) {
+  use({.method = "odess+"}, 0, some().without(Shortcut::kNeededSources));
+  for (std::uint64_t id = 5; id <= 9; ++id) put(id, chunk(id));
+
+  const auto delta = encode(edited(chunk(7)), ChunkId{6});
+
+  ASSERT_TRUE(delta);
+  EXPECT_EQ(delta->sources, sources_of({5, 6, 7, 8, 9}));
   expect_makes(*delta, edited(chunk(7)));
 }
 
@@ -365,6 +385,22 @@ TEST_P(DeltaEncoderTest, DepthOneMakesNoDeltaOfADelta) {
 }
 
 // Each has half of the one before.
+// Only its sources are needed, and to make it takes the longest of all.
+TEST_P(DeltaEncoderTest, AChunkThatIsTooDeepIsNotMade) {
+  use({.method = "odess+", .depth = 1, .neighbours = 0});
+  put(7, chunk(1));
+  put_delta(8, edited(chunk(1)), 7);
+  const auto made = [this] { return reader_.cache_readings().at(1).reading.misses; };
+  const std::uint64_t before = made();
+
+  const auto delta = encode(edited(edited(chunk(1))), ChunkId{7});
+
+  ASSERT_TRUE(delta);
+  EXPECT_EQ(delta->sources, sources_of({7}));
+  EXPECT_EQ(delta->base, ChunkId{8});
+  EXPECT_EQ(made(), before);
+}
+
 TEST_P(DeltaEncoderTest, AChunkThatIsLikeADeepOneOnlyIsMadeFromItUpToTwiceTheDepth) {
   use({.method = "odess+", .depth = 1, .neighbours = 0});
   const auto halves_from = [](std::uint64_t seed) {
@@ -413,7 +449,7 @@ TEST_P(DeltaEncoderTest, WhatIsFarAwayIsASourceWithinTheBudget) {
 
   for (const std::uint64_t sources : {0u, 1u}) {
     const auto encoder = DeltaEncoder::make({.method = "odess+"}, cold, features_, order_,
-                                            sources * FarBudget::kSourceBytes, DeltaShortcuts());
+                                            sources * FarBudget::kSourceBytes, Shortcuts());
     ASSERT_TRUE(encoder);
 
     EXPECT_EQ((*encoder)->encode(edited(chunk(1)), {}).delta.has_value(), sources == 1);
@@ -429,7 +465,7 @@ TEST_P(DeltaEncoderTest, AFetchThatFailsIsTheLastOfItsHour) {
   ChunkReader cold = store_.make_reader();
   store_.backing().is_near = [](const Path&) { return false; };
   const auto encoder =
-      DeltaEncoder::make({.method = "odess+"}, cold, features_, order_, 64 * FarBudget::kSourceBytes, DeltaShortcuts());
+      DeltaEncoder::make({.method = "odess+"}, cold, features_, order_, 64 * FarBudget::kSourceBytes, Shortcuts());
   ASSERT_TRUE(encoder);
 
   EXPECT_FALSE((*encoder)->encode(edited(chunk(1)), {}).delta);
