@@ -19,7 +19,7 @@ def cpu_seconds(process):
 class TrialVolume:
     """In a folder of its own below `place`, with the mountpoint beside the volume. Gone at the end of a `with`."""
 
-    def __init__(self, tools, place, is_encrypted=False):
+    def __init__(self, tools, place, is_encrypted=False, mkfs_options=()):
         self.tools = tools.resolve()
         self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="dedupfs-trial.", dir=place)).resolve()
         self.volume, self.mountpoint = self.scratch / "volume", self.scratch / "mnt"
@@ -28,7 +28,7 @@ class TrialVolume:
         if is_encrypted:
             self.key[1].write_text("a passphrase\n")
         encryption = ["--encrypt", *self.key] if is_encrypted else []
-        subprocess.run([self.tools / "mkfs.dedupfs", *encryption, self.volume], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([self.tools / "mkfs.dedupfs", *encryption, *mkfs_options, self.volume], check=True, stdout=subprocess.DEVNULL)
 
     def __enter__(self):
         return self
@@ -52,7 +52,11 @@ class TrialVolume:
         subprocess.run([self.tools / "umount.dedupfs", self.mountpoint], check=True)
 
     def settle(self):
+        """CPU seconds."""
+        before = os.times()
         subprocess.run([self.tools / "dedupfs-gc", "--settle", *self.key, self.volume], check=True, stdout=subprocess.DEVNULL)
+        after = os.times()
+        return after.children_user + after.children_system - before.children_user - before.children_system
 
     def stat(self, *arguments):
         """What dedupfs-stat says of a volume, a mountpoint, or files."""

@@ -20,6 +20,9 @@ constexpr std::size_t kShiftedBytes = 64;
 // in rows of similar records: with any match of 96 bytes the deltas of PostgreSQL take 40 % more.
 constexpr std::size_t kSureBytes = 128;
 constexpr std::size_t kLikelyBytes = 16;
+// A shorter match that lies outside of all sure ones in the source is left out: it is mostly there by chance. For the few bytes that it
+// saves, the delta would need more of the source, and a reader other chunks.
+constexpr std::size_t kStrayBytes = 64;
 // If this many short matches begin at a place, the content repeats itself. Then a match says nothing, and comparisons take long.
 constexpr int kMaxCandidates = 16;
 // The unmatched bytes before a sure match are worth a table from this length on.
@@ -129,8 +132,26 @@ std::optional<std::span<const Match>> MatchFinder::find(ByteSpan source, ByteSpa
     }
     append(*resumed);
   }
-  if (unmatched_ + (target.size() - done_) > max_unmatched_bytes) return std::nullopt;
+  unmatched_ += target.size() - done_;
+  leave_out_strays();
+  if (unmatched_ > max_unmatched_bytes) return std::nullopt;
   return matches_;
+}
+
+void MatchFinder::leave_out_strays() {
+  std::uint32_t begin = std::numeric_limits<std::uint32_t>::max();  // of all sure ones
+  std::uint32_t end = 0;
+  for (const Match& match : matches_) {
+    if (match.bytes < kSureBytes) continue;
+    begin = std::min(begin, match.source);
+    end = std::max(end, match.source + match.bytes);
+  }
+  if (begin >= end) return;
+  std::erase_if(matches_, [&](const Match& match) {
+    const bool is_stray = match.bytes < kStrayBytes && (match.source < begin || match.source + match.bytes > end);
+    if (is_stray) unmatched_ += match.bytes;
+    return is_stray;
+  });
 }
 
 std::optional<Match> MatchFinder::resume(std::size_t target, std::size_t source, bool may_be_short) const {

@@ -49,13 +49,14 @@ class MatchFinder {
   Match widened(std::size_t target, std::size_t source, std::size_t end) const;
 
   void append(Match match);
+  void leave_out_strays();
 
   ByteSpan source_;
   ByteSpan target_;
   std::vector<Match> matches_;
   std::size_t done_ = 0;       // where the latest match ends in the target
   std::size_t expected_ = 0;   // the expected continuation of the target in the source: the end of that match there
-  std::size_t unmatched_ = 0;  // bytes of the target before done_ that are in no match
+  std::size_t unmatched_ = 0;  // bytes of the target before done_ that are in no match; at last, all of them
 
   // By hash of a word: where it begins, counted from before the first source that the table was made for. Sources follow one
   // another in that count, so that a place below begin_ is of an earlier one: its slot is free.

@@ -1,5 +1,5 @@
 // How near-duplicates are found and delta encoded, as the superblock says it and mkfs.dedupfs --delta takes it: "none", or
-// METHOD or METHOD:KEY=VALUE,... as in "odess+:depth=4,neighbours=2,index=1g".
+// METHOD or METHOD:KEY=VALUE,... as in "odess+:depth=8,neighbours=2,index=1g".
 //
 // Threads: values; free functions are safe from any thread.
 #pragma once
@@ -18,7 +18,7 @@ struct DeltaSettings {
 
   std::string method;  // of resemblance detection; empty: no deltas
   // The longest chain: chunks with this depth are no sources of further deltas. This bounds the cost of a read.
-  std::uint8_t depth = 4;
+  std::uint8_t depth = 8;
   // Chunks on each side of the base, in the file it was found in, that make the source of a delta with it.
   std::uint8_t neighbours = 2;
   // About how much disk the index of super-features may take; the oldest chunks are forgotten first.

@@ -123,10 +123,36 @@ TEST(MatchFinder, FindsWhatIsBetweenTwoEditsOfItsReach) {
   const ByteBuffer source = random_bytes(16384, 5);
   const ByteSpan bytes = source;
   const ByteBuffer fresh = random_bytes(5, 6);
-  const ByteBuffer target =
-      concatenated({bytes.first(4000), fresh, bytes.subspan(9000, 24), fresh, bytes.subspan(4000, 4000)});
+  const ByteBuffer target = concatenated({bytes.first(4000), fresh, bytes.subspan(9000, 24), fresh,
+                                          bytes.subspan(4000, 4000), bytes.subspan(12000, 1000)});
 
   EXPECT_EQ(matched_bytes(source, target), target.size() - 10);
+}
+
+// A reader would need that part of the source for so little.
+TEST(MatchFinder, LeavesOutShortMatchesThatLieFarFromAllLongOnes) {
+  const ByteBuffer source = random_bytes(16384, 5);
+  const ByteSpan bytes = source;
+  const ByteBuffer fresh = random_bytes(5, 6);
+  const auto with_part = [&](std::size_t offset, std::size_t length) {
+    return concatenated(
+        {bytes.subspan(2000, 4000), fresh, bytes.subspan(offset, length), fresh, bytes.subspan(6000, 4000)});
+  };
+
+  for (const std::size_t far : {std::size_t{500}, std::size_t{12000}}) {
+    EXPECT_EQ(matched_bytes(source, with_part(far, 60)), 8000U);
+    EXPECT_EQ(matched_bytes(source, with_part(far, 70)), 8070U) << "it saves more than that costs";
+  }
+  EXPECT_FALSE(MatchFinder().find(source, with_part(500, 60), 2000, 69)) << "what is left out is not matched";
+  EXPECT_TRUE(MatchFinder().find(source, with_part(500, 60), 2000, 70));
+}
+
+TEST(MatchFinder, OfShortMatchesAloneNoneIsLeftOut) {
+  const ByteBuffer source = random_bytes(16384, 5);
+  const ByteSpan bytes = source;
+  const ByteBuffer target = concatenated({bytes.subspan(3000, 50), bytes.subspan(9000, 50), bytes.subspan(1000, 50)});
+
+  EXPECT_EQ(matched_bytes(source, target), target.size());
 }
 
 TEST(MatchFinder, GivesNothingWhenTooMuchIsUnmatched) {

@@ -113,7 +113,7 @@ TEST(StatisticsScreen, EachStepIsShownOnlyInFull) {
   const std::string full = statistics_screen(json, ScreenDetail::kFull);
 
   EXPECT_THAT(full, StartsWith("Holds   1 file"));
-  for (const auto* part : {"fixed:size=4k", "delta odess+:depth=4", "\"name\"", "mounted", "in 50 chunks", "5.00 : 1",
+  for (const auto* part : {"fixed:size=4k", "delta odess+:depth=8", "\"name\"", "mounted", "in 50 chunks", "5.00 : 1",
                            "DCR", "SCR", "DCE", "+ index", "4.00 : 1 in total, 75.0 % saved"}) {
     EXPECT_THAT(full, HasSubstr(part));
     EXPECT_THAT(statistics_screen(json), Not(HasSubstr(part)));
