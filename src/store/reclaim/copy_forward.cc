@@ -59,6 +59,12 @@ struct CopyForward::Usage {
   std::uint64_t moved_bytes() const { return is_empty() ? 0 : live_bytes * moved_chunks / live_chunks; }
 };
 
+std::uint64_t CopyForward::garbage_in(std::span<const Usage> containers) {
+  std::uint64_t bytes = 0;
+  for (const Usage& container : containers) bytes += container.garbage_bytes();
+  return bytes;
+}
+
 Result<void> CopyForward::run() {
   stored_before_ = volume_.chunks().moved_disk_bytes();
   DEDUPFS_ASSIGN(std::vector<Usage> containers, choose());
@@ -98,10 +104,8 @@ Result<std::vector<CopyForward::Usage>> CopyForward::choose() {
   DEDUPFS_TRY(host_.commit());
   DEDUPFS_ASSIGN(std::vector<Usage> containers, usage_before(end));
   std::uint64_t all_bytes = 0;
-  for (const Usage& container : containers) {
-    all_bytes += container.bytes;
-    findings_.garbage_bytes += container.garbage_bytes();
-  }
+  for (const Usage& container : containers) all_bytes += container.bytes;
+  findings_.garbage_bytes = garbage_in(containers);
   std::erase_if(containers, [](const Usage& container) { return container.is_damaged && !container.is_empty(); });
   if (settings_.goal == ReclaimGoal::kSettle)
     std::erase_if(containers, [](const Usage& container) { return !container.is_landed || container.is_far; });
@@ -330,6 +334,7 @@ Result<void> CopyForward::gather() {
   DEDUPFS_TRY(host_.commit());
   findings_.live_chunks = 0;  // they are counted once more
   DEDUPFS_ASSIGN(std::vector<Usage> containers, usage_before(end));
+  findings_.garbage_bytes = garbage_in(containers);  // and so is this: there are containers that were not there before
   all_bytes_ += plan.disk_bytes;
   if (auto moved = move_in_order(plan.order, containers, Relocator::kAnyDecoded); !moved) {
     for (const Usage& container : containers) volume_.add_gathered_bytes(container.moved_bytes());

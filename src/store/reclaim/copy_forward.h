@@ -47,6 +47,7 @@ class CopyForward {
   void keep_the_young(std::vector<Usage>& containers) const;
   void keep_those_with_garbage(std::vector<Usage>& containers, std::uint64_t all_bytes) const;
   Result<std::vector<Usage>> usage_before(std::uint32_t end);
+  static std::uint64_t garbage_in(std::span<const Usage> containers);
   Result<void> find_order(const std::vector<Usage>& containers);
   Result<void> visit_needed(ChunkId id, ExtentFinder& extents, ChunkSet& seen,
                             const std::function<void(ChunkId, const ChunkExtent&)>& visit) const;

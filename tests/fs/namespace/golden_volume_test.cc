@@ -238,6 +238,11 @@ TEST_P(GoldenVolumeTest, CanBeWrittenTo) {
   EXPECT_EQ(snapshots(), snapshots_of(GetParam()));
 }
 
+TEST_P(GoldenVolumeTest, KnowsUpToWhereItWasGathered) {
+  const bool was_gathered = GetParam() == "v1-gathered";
+  EXPECT_EQ(open_volume(true)->end_of_gathered() > 1, was_gathered);
+}
+
 TEST_P(GoldenVolumeTest, IsSound) {
   EXPECT_EQ(errors(), std::vector<std::string>());
 }

@@ -276,6 +276,29 @@ make_v1_tiers() {
   pack v1-tiers
 }
 
+# Generations that a reader of the newest would have to gather from many places, gathered by a settling: deltas lie beside their sources,
+# and the index says up to where that was done.
+make_v1_gathered() {
+  local number
+  mkfs.dedupfs --chunker fixed:size=1k --settled zstd:9 --landing zstd:1 "$volume"
+  text 101 4000 >"$work/content"
+  for number in 1 2 3 4 5 6; do
+    mount_volume settle=off,slow_source=0
+    cp "$work/content" "$mnt/generation-$number"
+    umount.dedupfs "$mnt"
+    python3 -c 'import random, sys
+draw = random.Random(int(sys.argv[2]))
+with open(sys.argv[1], "r+b") as content:
+    for place in range(draw.randrange(3), 240, 3): content.seek(place * 1024 + draw.randrange(900)); content.write(b"%d" % draw.randrange(10**9))' \
+      "$work/content" "$number"
+  done
+  dedupfs-gc --settle "$volume"
+  mount_volume
+  python3 "$here/manifest.py" "$mnt" >"$here/v1-gathered.manifest"
+  umount.dedupfs "$mnt"
+  pack v1-gathered
+}
+
 # A snapshot that is held until a date, one that is held until somebody releases it, and one that is free.
 make_v1_holds() {
   local snapshot
@@ -385,7 +408,7 @@ make_v1_encrypted_rotated() {
   pack v1-encrypted-rotated
 }
 
-[ $# -gt 0 ] || set -- v1-basic v1-none v1-crashed v1-delta v1-delta-shallow v1-healed v1-snapshots v1-tiers v1-holds v1-quotas v1-history v1-encrypted v1-encrypted-crashed v1-encrypted-rotated
+[ $# -gt 0 ] || set -- v1-basic v1-none v1-crashed v1-delta v1-delta-shallow v1-healed v1-snapshots v1-tiers v1-gathered v1-holds v1-quotas v1-history v1-encrypted v1-encrypted-crashed v1-encrypted-rotated
 for name; do
   if [ -e "$here/$name.tar.gz" ]; then
     echo "$name exists and stays as it is"
