@@ -24,6 +24,9 @@ class ArrivalRate {
   // 0: every source is fast.
   explicit ArrivalRate(std::uint64_t slow_bytes = kSlowBytes) : slow_bytes_(slow_bytes) {}
 
+  // The source had to wait for what is done with its bytes. How fast it is without that shows in the next two windows.
+  void note_wait(Clock::time_point now) { fast_until_ = now + 2 * kWindow; }
+
   // Counts the bytes that arrived just now, and says whether the source was slow in the last one to two windows.
   bool is_slow_after(std::uint64_t bytes, Clock::time_point now) {
     if (now - window_begin_ >= kWindow) {
@@ -32,7 +35,7 @@ class ArrivalRate {
       window_begin_ = now;
     }
     bytes_ += bytes;
-    return last_bytes_ + bytes_ <= slow_bytes_;
+    return last_bytes_ + bytes_ <= slow_bytes_ && now >= fast_until_;
   }
 
  private:
@@ -40,6 +43,7 @@ class ArrivalRate {
   Clock::time_point window_begin_{};
   std::uint64_t bytes_ = 0;       // of this window
   std::uint64_t last_bytes_ = 0;  // of the window before it
+  Clock::time_point fast_until_{};
 };
 
 }  // namespace dedupfs

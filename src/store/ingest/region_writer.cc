@@ -13,6 +13,8 @@ namespace {
 
 // The share of the waiting bytes that moved chunks may have: a commit waits for them.
 constexpr std::uint64_t kMovedPart = 4;
+// So many new regions for each thread may wait when one comes that is to be compressed strongly.
+constexpr std::uint64_t kMaxAheadOfStrong = 2;
 
 bool all_moved(const PendingRegion& region) {
   return region.extents.empty() && region.renewed.empty();
@@ -57,14 +59,21 @@ void RegionWriter::await_room(const Lane& lane, bool moved) {
   if (has_room()) return;
   const auto began = MeterClock::now();
   changed_.wait(mutex_, has_room);
-  if (!moved) waits_.add(0, MeterClock::now() - began);
+  if (moved) return;
+  waits_.add(0, MeterClock::now() - began);
+  arrivals_.note_wait(settings_.now());
 }
 
 RegionWriter::Effort RegionWriter::effort_for(const PendingRegion& region) {
   const Effort least = least_effort_for(region);
   if (least == Effort::kStrong) return least;
   const bool is_slow = arrivals_.is_slow_after(region.used_bytes, settings_.now());
-  return is_slow && !settings_.are_others_behind() ? Effort::kStrong : least;
+  return is_slow && keeps_up(new_) && !settings_.are_others_behind() ? Effort::kStrong : least;
+}
+
+// A level that is too strong for the source would make that wait, and then the source would look slow.
+bool RegionWriter::keeps_up(const Lane& lane) const {
+  return lane.submitted - lane.done <= kMaxAheadOfStrong * settings_.threads;
 }
 
 RegionWriter::Effort RegionWriter::least_effort_for(const PendingRegion& region) const {

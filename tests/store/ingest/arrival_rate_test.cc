@@ -44,5 +44,15 @@ TEST_F(ArrivalRateTest, AFastSourceIsForgottenAfterTwoWindowsWithoutData) {
   EXPECT_TRUE(is_slow_after(1));
 }
 
+// Whoever is made to wait sends little.
+TEST_F(ArrivalRateTest, ASourceThatHadToWaitIsNotSlowForTwoWindows) {
+  EXPECT_TRUE(is_slow_after(1));
+  rate_.note_wait(now_);
+  now_ += 2 * kWindow - std::chrono::nanoseconds(1);
+  EXPECT_FALSE(is_slow_after(1));
+  now_ += std::chrono::nanoseconds(1);
+  EXPECT_TRUE(is_slow_after(1));
+}
+
 }  // namespace
 }  // namespace dedupfs

@@ -399,6 +399,30 @@ TEST_F(RegionWriterTiersTest, NoSourceIsSlowWhileTheStagesBeforeAreBehind) {
   EXPECT_EQ(add(word_text(200'000, 2)).tier, ContainerTier::kSettled);
 }
 
+// Otherwise a level that takes long would make a fast source wait, and look slow.
+TEST_F(RegionWriterTiersTest, WhereManyRegionsWaitTheNextIsCompressedQuickly) {
+  waits_ = true;
+  std::vector<std::shared_ptr<PendingRegion>> regions;
+  for (std::uint8_t number = 1; number <= 8; ++number) {
+    Fingerprint fingerprint;
+    fingerprint.bytes.fill(number);
+    packer_.add(fingerprint, word_text(100'000, number));
+    packer_.close();
+    regions.push_back(closed_.back());
+    writer_->submit(regions.back());
+  }
+  waits_ = false;
+  until_.set_value();
+  ASSERT_TRUE(writer_->wait_for(regions));
+
+  const auto containers = containers_->list().value();
+  std::vector<ContainerTier> tiers;
+  for (const auto& region : regions)
+    tiers.push_back(std::ranges::find(containers, region->range->place.container, &ContainerInfo::id)->tier);
+  for (std::size_t i = 0; i < regions.size(); ++i)
+    EXPECT_EQ(tiers[i], i <= 4 ? ContainerTier::kSettled : ContainerTier::kLanded) << i;
+}
+
 TEST_F(RegionWriterTiersTest, IncompressibleDataNeedsNoSettling) {
   arrive_fast();
 
