@@ -125,30 +125,35 @@ Result<std::unique_ptr<DeltaEncoder>> DeltaEncoder::make(const DeltaSettings& se
 }
 
 // A delta that needs something from far away would make a writer wait for it.
-template <typename T>
-std::optional<T> DeltaEncoder::read_source(ChunkId id, Result<T> (ChunkReader::*read)(ChunkId)) const {
+template <typename Read, typename T>
+std::optional<T> DeltaEncoder::read_source(ChunkId id, const Read& read) const {
   const bool is_near = reader_.is_near(id);
   if (!is_near && !far_->take()) return std::nullopt;
-  auto found = (reader_.*read)(id);
+  auto found = read();
   if (found) return std::optional<T>(std::move(*found));
   if (!is_near) far_->give_up();
   return std::nullopt;
 }
 
 std::optional<ChunkReader::Chunk> DeltaEncoder::source_chunk(ChunkId id) const {
-  return read_source(id, &ChunkReader::get);
+  return read_source(id, [&] { return reader_.get(id); });
 }
 
 std::optional<DeltaEncoder::Source> DeltaEncoder::source_around(ChunkId base, int end_depth, int neighbours) const {
-  const auto stored = read_source(base, &ChunkReader::get_stored);
-  if (!stored) return std::nullopt;
+  // One that is too deep is not made, which takes the longest of all: its sources are all that is needed of it.
+  auto chunk = read_source(base, [&]() -> Result<ChunkReader::Chunk> {
+    DEDUPFS_ASSIGN(const ChunkReader::Stored stored, reader_.get_stored(base));
+    if (stored.entry.depth >= end_depth) return ChunkReader::Chunk{{}, stored.entry.depth, stored.entry.sources};
+    return reader_.get(base);
+  });
+  if (!chunk) return std::nullopt;
 
   DeltaSources ids;
   std::vector<ChunkReader::Chunk> chunks;
   ChunkId likeliest = base;
-  if (stored->entry.depth >= end_depth) {
-    // The sources of this chunk may be sources, and resemble the new chunk nearly as much. It is not made: that takes the longest of all.
-    ids = stored->entry.sources;
+  if (chunk->depth >= end_depth) {
+    // The sources of this chunk may be sources, and resemble the new chunk nearly as much.
+    ids = chunk->sources;
     likeliest = likely_base(ids);
     for (const ChunkId id : ids) {
       auto part = source_chunk(id);
@@ -156,8 +161,6 @@ std::optional<DeltaEncoder::Source> DeltaEncoder::source_around(ChunkId base, in
       chunks.push_back(std::move(*part));
     }
   } else {
-    auto chunk = source_chunk(base);
-    if (!chunk) return std::nullopt;
     ids = {base};
     chunks.push_back(std::move(*chunk));
     const auto take = [&](ChunkId id) {
@@ -279,7 +282,7 @@ DeltaEncoder::Finding DeltaEncoder::encode(ByteSpan chunk, std::optional<ChunkId
   if (finding.delta) return finding;
   // Few get that far, and each would take as much as dozens of deltas.
   for (const ChunkId base : bases) {
-    const auto known = read_source(base, &ChunkReader::get_stored);
+    const auto known = read_source(base, [&] { return reader_.get_stored(base); });
     if (!known || may_be_source(known->entry.depth)) continue;  // it was tried with all that there is
     try_source(chunk, base, source_around(base, end_of_depths_, settings_.neighbours), finding.delta);
   }

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "base/bytes.h"
@@ -70,8 +71,8 @@ class DeltaEncoder {
   static std::optional<Source> joined(const DeltaSources& ids, std::vector<ChunkReader::Chunk> chunks,
                                       ChunkId likeliest);
   // What `read` gives for a chunk, if that is near enough.
-  template <typename T>
-  std::optional<T> read_source(ChunkId id, Result<T> (ChunkReader::*read)(ChunkId)) const;
+  template <typename Read, typename T = typename std::invoke_result_t<const Read&>::value_type>
+  std::optional<T> read_source(ChunkId id, const Read& read) const;
   std::optional<ChunkReader::Chunk> source_chunk(ChunkId id) const;
   // Takes only chunks of a depth below `end_depth`, and so many neighbours on each side.
   std::optional<Source> source_around(ChunkId base, int end_depth, int neighbours) const;

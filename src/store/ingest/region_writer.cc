@@ -68,12 +68,12 @@ RegionWriter::Effort RegionWriter::effort_for(const PendingRegion& region) {
   const Effort least = least_effort_for(region);
   if (least == Effort::kStrong) return least;
   const bool is_slow = arrivals_.is_slow_after(region.used_bytes, settings_.now());
-  return is_slow && keeps_up(new_) && !settings_.are_others_behind() ? Effort::kStrong : least;
+  return is_slow && keeps_up() && !settings_.are_others_behind() ? Effort::kStrong : least;
 }
 
 // A level that is too strong for the source would make that wait, and then the source would look slow.
-bool RegionWriter::keeps_up(const Lane& lane) const {
-  return lane.submitted - lane.done <= kMaxAheadOfStrong * settings_.threads;
+bool RegionWriter::keeps_up() const {
+  return new_.submitted - new_.done <= kMaxAheadOfStrong * settings_.threads;
 }
 
 RegionWriter::Effort RegionWriter::least_effort_for(const PendingRegion& region) const {

@@ -83,8 +83,8 @@ class RegionWriter {
   void await_room(const Lane& lane, bool moved) DEDUPFS_REQUIRES(mutex_);
   // For a region that has come just now.
   Effort effort_for(const PendingRegion& region) DEDUPFS_REQUIRES(mutex_);
-  // Whether the regions that came before are nearly done.
-  bool keeps_up(const Lane& lane) const DEDUPFS_REQUIRES(mutex_);
+  // Whether the regions of new chunks that came before are nearly done.
+  bool keeps_up() const DEDUPFS_REQUIRES(mutex_);
   // The least effort for it, whatever the source: that of one that failed.
   Effort least_effort_for(const PendingRegion& region) const;
   void run(const Job& job) noexcept;
