@@ -83,4 +83,22 @@ commit
 check "what comes slowly is settled at once" all_settled
 unmount_volume
 check "the volume is sound" fsck.dedupfs -n "$volume"
+
+# Settling writes containers, and the gathering behind it empties some of these.
+rm -rf "$volume"
+mkfs.dedupfs --chunker fixed:size=1k "$volume" >/dev/null
+words generations 200000 >"$scratch/generation"
+for number in 1 2 3 4 5 6; do
+  mount_volume settle=off,slow_source=0
+  cp "$scratch/generation" "$mnt/generation-$number"
+  unmount_volume
+  python3 -c 'import random, sys
+draw = random.Random(int(sys.argv[2]))
+with open(sys.argv[1], "r+b") as content:
+    for place in range(draw.randrange(3), 190, 3):
+        content.seek(place * 1024 + draw.randrange(900))
+        content.write(b"%d" % draw.randrange(10**9))' "$scratch/generation" "$number"
+done
+dedupfs-gc --settle "$volume" >"$scratch/said"
+check "the garbage that it leaves is counted once" grep -Eq ', ([0-9]+ B|[0-9.]+ KiB) of garbage left' "$scratch/said"
 finish
