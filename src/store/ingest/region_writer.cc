@@ -30,8 +30,7 @@ RegionWriter::RegionWriter(ContainerStore& containers, PendingChunks& pending, R
       meter_(meter),
       settings_(std::move(settings)),
       new_{.max_waiting_bytes = settings_.max_waiting_bytes},
-      moved_{.max_waiting_bytes = std::max<std::uint64_t>(1, settings_.max_waiting_bytes / kMovedPart),
-             .in_order = true},
+      moved_{.max_waiting_bytes = std::max<std::uint64_t>(1, settings_.max_waiting_bytes / kMovedPart)},
       arrivals_(settings_.slow_bytes),
       new_pool_(settings_.threads, "region-writer"),
       moved_pool_(settings_.threads, "settler", ThreadPool::Priority::kLow) {}
@@ -67,8 +66,12 @@ void RegionWriter::await_room(const Lane& lane, bool moved) {
 RegionWriter::Effort RegionWriter::effort_for(const PendingRegion& region) {
   const Effort least = least_effort_for(region);
   if (least == Effort::kStrong) return least;
-  const bool is_slow = arrivals_.is_slow_after(region.used_bytes, settings_.now());
-  return is_slow && keeps_up() && !settings_.are_others_behind() ? Effort::kStrong : least;
+  const auto now = settings_.now();
+  if (!arrivals_.is_slow_after(region.used_bytes, now)) return least;
+  if (keeps_up() && !settings_.are_others_behind()) return Effort::kStrong;
+  // Not only this region: what goes to the containers of one tier and of the other by turns is read in many pieces.
+  arrivals_.note_wait(now);
+  return least;
 }
 
 // A level that is too strong for the source would make that wait, and then the source would look slow.
@@ -102,8 +105,7 @@ void RegionWriter::run(const Job& job) noexcept {
 
 void RegionWriter::wait_for_turn(const Job& job) {
   const MutexLock lock(mutex_);
-  if (job.lane->in_order)
-    changed_.wait(mutex_, [&]() DEDUPFS_REQUIRES(mutex_) { return job.lane->done == job.before; });
+  changed_.wait(mutex_, [&]() DEDUPFS_REQUIRES(mutex_) { return job.lane->done == job.before; });
 }
 
 Result<void> RegionWriter::write(PendingRegion& region, Effort effort) {

@@ -4,9 +4,8 @@
 //   new chunks   quickly, to be settled later; for good if they arrive slowly, or if nothing makes them smaller
 //   moved ones   for good, beside the new ones, by threads of low priority: nobody waits for them
 //
-// Moved regions are appended in the order in which they were submitted: who moves chunks wants them to lie in an order. Several
-// threads compress them, and each waits with the append until the regions before its own are done. New ones are appended as
-// they get ready.
+// Regions of a kind are appended in the order in which they were submitted, so that who reads a file from a disk need not go back
+// and forth. Several threads compress them, and each waits with the append until the regions before its own are done.
 //
 // Threads: every function from any thread.
 // Failure: a region whose append failed is kept and tried again by retry_failed(); until that has succeeded error()
@@ -67,7 +66,6 @@ class RegionWriter {
   // The regions of new chunks, or of moved ones.
   struct Lane {
     std::uint64_t max_waiting_bytes = 0;
-    bool in_order = false;
     std::uint64_t waiting_bytes = 0;
     std::uint64_t submitted = 0;  // regions
     std::uint64_t done = 0;       // written, or failed to be

@@ -70,10 +70,20 @@ class RegionWriterTest : public testing::Test {
     packer_.close();
     return closed_.back();
   }
+  std::shared_ptr<PendingRegion> new_region(ByteSpan chunk) {
+    Fingerprint fingerprint;
+    fingerprint.bytes.fill(static_cast<std::uint8_t>(closed_.size()));
+    last_id_ = packer_.add(fingerprint, chunk).id;
+    packer_.close();
+    return closed_.back();
+  }
   // Each eighth takes much longer to compress than those behind it.
-  std::vector<std::shared_ptr<PendingRegion>> uneven_moved_regions(std::size_t count) {
+  std::vector<std::shared_ptr<PendingRegion>> uneven_regions(std::size_t count, bool are_new) {
     std::vector<std::shared_ptr<PendingRegion>> regions;
-    for (std::size_t i = 0; i < count; ++i) regions.push_back(moved_region(word_text(i % 8 == 0 ? 200'000 : 1000, i)));
+    for (std::size_t i = 0; i < count; ++i) {
+      const ByteBuffer chunk = word_text(i % 8 == 0 ? 200'000 : 1000, i);
+      regions.push_back(are_new ? new_region(chunk) : moved_region(chunk));
+    }
     return regions;
   }
 
@@ -282,17 +292,20 @@ TEST_F(RegionWriterTest, NobodyWaitsWhileWritingFails) {
 
 // ---------------------------------------------------------------- order
 
-TEST_F(RegionWriterTest, ManyThreadsAppendMovedRegionsInTheOrderInWhichTheyCame) {
-  const auto regions = uneven_moved_regions(24);
-  writer_with({.settled = {.level = 9}}, std::uint64_t{1} << 30, 8);
-  for (const auto& each : regions) writer_->submit(each);
-  ASSERT_TRUE(writer_->wait_for(regions));
+TEST_F(RegionWriterTest, ManyThreadsAppendRegionsInTheOrderInWhichTheyCame) {
+  for (const bool are_new : {true, false}) {
+    const auto regions = uneven_regions(24, are_new);
+    writer_with({.settled = {.level = 9}, .landing = {.level = 9}}, std::uint64_t{1} << 30, 8);
+    for (const auto& each : regions) writer_->submit(each);
+    ASSERT_TRUE(writer_->wait_for(regions));
 
-  EXPECT_TRUE(std::ranges::is_sorted(regions, {}, [](const auto& region) { return region->range->place; }));
+    EXPECT_TRUE(std::ranges::is_sorted(regions, {}, [](const auto& region) { return region->range->place; }))
+        << (are_new ? "new" : "moved");
+  }
 }
 
-TEST_F(RegionWriterTest, MovedRegionsThatFailLetTheOthersPass) {
-  const auto regions = uneven_moved_regions(24);
+TEST_F(RegionWriterTest, RegionsThatFailLetTheOthersPass) {
+  const auto regions = uneven_regions(24, false);
   std::atomic<int> writes = 0;
   backing_->fault = [&](const std::string& operation, const Path&) -> std::optional<Error> {
     if (operation != "write" || ++writes % 3 != 0) return std::nullopt;
@@ -396,7 +409,21 @@ TEST_F(RegionWriterTiersTest, NoSourceIsSlowWhileTheStagesBeforeAreBehind) {
   EXPECT_EQ(add(text).tier, ContainerTier::kLanded);
 
   are_others_behind_ = false;
+  now_ += 2 * ArrivalRate::kWindow;
   EXPECT_EQ(add(word_text(200'000, 2)).tier, ContainerTier::kSettled);
+}
+
+// A file that lies in two containers by turns is read in many pieces.
+TEST_F(RegionWriterTiersTest, ASourceThatWasTooFastOnceIsSoForAWhile) {
+  are_others_behind_ = true;
+  add(word_text(200'000, 1));
+  are_others_behind_ = false;
+
+  now_ += ArrivalRate::kWindow;
+  EXPECT_EQ(add(word_text(200'000, 2)).tier, ContainerTier::kLanded);
+
+  now_ += ArrivalRate::kWindow;
+  EXPECT_EQ(add(word_text(200'000, 3)).tier, ContainerTier::kSettled);
 }
 
 // Otherwise a level that takes long would make a fast source wait, and look slow.
@@ -404,11 +431,7 @@ TEST_F(RegionWriterTiersTest, WhereManyRegionsWaitTheNextIsCompressedQuickly) {
   waits_ = true;
   std::vector<std::shared_ptr<PendingRegion>> regions;
   for (std::uint8_t number = 1; number <= 8; ++number) {
-    Fingerprint fingerprint;
-    fingerprint.bytes.fill(number);
-    packer_.add(fingerprint, word_text(100'000, number));
-    packer_.close();
-    regions.push_back(closed_.back());
+    regions.push_back(new_region(word_text(100'000, number)));
     writer_->submit(regions.back());
   }
   waits_ = false;
