@@ -11,6 +11,25 @@ namespace dedupfs {
 namespace {
 
 constexpr std::uint64_t kBatch = 32 << 20;  // bytes that are held in memory
+// Of so many bytes, those in deltas come first: each kind compresses better without the other between. For more bytes, a reader would have
+// to jump on a disk, since compressed they would be more than a short gap.
+constexpr std::uint64_t kSorted = 3 << 20;
+
+using Copies = std::vector<std::optional<ChunkMover::Copy>>;  // nothing: it cannot be read
+
+void sort_by_kind(Copies& copies) {
+  const auto is_delta = [](const auto& copy) { return copy && !copy->entry.sources.empty(); };
+  std::uint64_t bytes = 0;
+  auto begin = copies.begin();
+  for (auto copy = begin; copy != copies.end(); ++copy) {
+    if (*copy) bytes += (*copy)->payload.size();
+    if (bytes < kSorted) continue;
+    std::stable_partition(begin, std::next(copy), is_delta);
+    begin = std::next(copy);
+    bytes = 0;
+  }
+  std::stable_partition(begin, copies.end(), is_delta);
+}
 
 class OrderedMove {
  public:
@@ -51,7 +70,7 @@ class OrderedMove {
   static RegionPlace place_of(const Wanted& wanted) { return wanted.region.place; }
 
   Result<void> move_batch() {
-    std::vector<std::optional<ChunkMover::Copy>> copies(batch_.size());
+    Copies copies(batch_.size());
     std::ranges::sort(batch_, {}, place_of);
     for (auto wanted = batch_.begin(); wanted != batch_.end();) {
       const RegionPlace place = wanted->region.place;
@@ -65,6 +84,7 @@ class OrderedMove {
       }
     }
     batch_.clear();
+    sort_by_kind(copies);
     for (auto& copy : copies)
       if (copy) DEDUPFS_TRY(mover_.add(std::move(*copy)));
     return mover_.finish();

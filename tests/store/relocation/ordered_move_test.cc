@@ -94,6 +94,20 @@ TEST_F(OrderedMoveTest, ADeltaMovesAsItIs) {
   EXPECT_EQ(store_.read(2), text_of(edited(MovingStore::content(1))));
 }
 
+// Between others, each kind would compress worse.
+TEST_F(OrderedMoveTest, DeltasLieBeforeTheOthersNextToThem) {
+  put({1, 3, 5});
+  for (std::uint64_t id = 2; id <= 6; id += 2) store_.put_delta(id, edited(MovingStore::content(id - 1)), {id - 1});
+  store_.end_container();
+
+  ASSERT_TRUE(move({6, 5, 4, 3, 2, 1}));
+  store_.commit();
+
+  EXPECT_THAT(store_.ids_in(store_.place_of(1)), ElementsAre(6, 4, 2, 5, 3, 1));
+  for (std::uint64_t id = 2; id <= 6; id += 2)
+    EXPECT_EQ(store_.read(id), text_of(edited(MovingStore::content(id - 1)))) << id;
+}
+
 // So many bytes that they take two batches.
 class LargeOrderedMoveTest : public OrderedMoveTest {
  protected:
@@ -114,6 +128,19 @@ TEST_F(LargeOrderedMoveTest, BetweenBatchesItIsToldHowMuchMoved) {
 
   EXPECT_THAT(moved.value(), ElementsAre(Pair(1, 9)));
   EXPECT_THAT(betweens_, ElementsAre(8 * kLargeBytes));
+}
+
+// A reader would jump from one to the other.
+TEST_F(LargeOrderedMoveTest, DeltasThatAreFarAwayStayBehind) {
+  put({19});
+  store_.put_delta(20, edited(MovingStore::content(19)), {19});
+  store_.end_container();
+
+  ASSERT_TRUE(move({1, 2, 20}));
+  store_.commit();
+
+  EXPECT_LT(store_.place_of(1), store_.place_of(20));
+  EXPECT_LT(store_.place_of(2), store_.place_of(20));
 }
 
 TEST_F(LargeOrderedMoveTest, EndsIfItDecodesMoreThanItMay) {
