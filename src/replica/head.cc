@@ -10,6 +10,7 @@
 #include "replica/summed_record.h"
 #include "store/format/checked_json.h"
 #include "store/format/format.h"
+#include "store/seal/sealed_names.h"
 #include "store/volume/ballast.h"
 #include "store/volume/capture.h"
 
@@ -20,7 +21,6 @@ constexpr RecordKind kHeadKind = {.magic = 0x31'44'41'45'48'50'44'44,  // "DDPHE
                                   .version = 1,
                                   .name = "head"};
 constexpr std::size_t kUuidLength = 36;
-constexpr std::size_t kMaxNameLength = 200;
 constexpr std::uint64_t kEndBytes = 8 << 10;
 constexpr std::size_t kHashLength = 16;  // of a name: enough to tell tries of one head from each other
 constexpr std::size_t kEpochDigits = 8;
@@ -33,12 +33,18 @@ constexpr std::array<std::string_view, 8> kNoFiles = {kLockFile,         kContro
                                                       kBallastFile,      kIndexDirectory,     kCheckpointsDirectory,
                                                       kEvictedDirectory, kContainersDirectory};
 
-bool is_image_name(std::string_view name) {
-  const auto is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
-           c == '_';
-  };
-  return !name.empty() && name.size() <= kMaxNameLength && name.front() != '.' && std::ranges::all_of(name, is_plain);
+bool is_image_folder(std::string_view folder) {
+  return folder == kContainersDirectory || folder == kIndexDirectory || folder == kCheckpointsDirectory;
+}
+
+// A file that somebody had left in the volume's folder. Builds that shipped all that lay there put it into heads. Nobody reads it, so it
+// is passed over.
+bool is_stray_path(std::string_view path) {
+  const std::size_t slash = path.find('/');
+  if (slash != std::string_view::npos && !is_image_folder(path.substr(0, slash))) return false;
+  const std::string_view name = slash == std::string_view::npos ? path : path.substr(slash + 1);
+  return !name.empty() && name != "." && name != ".." && !is_plain_name(name) && name.find('/') == name.npos &&
+         name.find('\0') == name.npos;
 }
 
 std::string_view prefix_of(std::string_view path) {
@@ -82,7 +88,8 @@ class PathDecoder {
     const std::string_view rest = text_of(decoder_.bytes(decoder_.varint()));
     if (!decoder_.ok() || common > last_.size()) return std::nullopt;
     std::string path = last_.substr(0, common).append(rest);
-    if (!is_image_path(path) || path <= last_ || path.size() > bytes_left_) return std::nullopt;
+    if ((!is_image_path(path) && !is_stray_path(path)) || path <= last_ || path.size() > bytes_left_)
+      return std::nullopt;
     bytes_left_ -= path.size();
     last_ = path;
     return path;
@@ -102,7 +109,7 @@ bool decode_lists(Decoder& decoder, const ListLimits& limits, Head& head) {
   for (std::uint64_t i = 0; i < dropped; ++i) {
     auto path = dropped_paths.path();
     if (!path) return false;
-    head.dropped.push_back(std::move(*path));
+    if (!is_stray_path(*path)) head.dropped.push_back(std::move(*path));
   }
   const std::uint64_t files = decoder.varint();
   if (files > limits.paths - dropped) return false;
@@ -111,7 +118,7 @@ bool decode_lists(Decoder& decoder, const ListLimits& limits, Head& head) {
     auto path = paths.path();
     auto file = decode_remote_file(decoder);
     if (!path || !file) return false;
-    head.files.emplace_hint(head.files.end(), std::move(*path), std::move(*file));
+    if (!is_stray_path(*path)) head.files.emplace_hint(head.files.end(), std::move(*path), std::move(*file));
   }
   return decoder.ok_at_end();
 }
@@ -260,10 +267,8 @@ std::optional<PieceOrigin> parse_piece_object(std::string_view object) {
 bool is_image_path(std::string_view path) {
   const std::size_t slash = path.find('/');
   if (slash == std::string_view::npos)  // files that are being made end with .new
-    return is_image_name(path) && !path.ends_with(".new") && std::ranges::find(kNoFiles, path) == kNoFiles.end();
-  const std::string_view folder = path.substr(0, slash);
-  return (folder == kContainersDirectory || folder == kIndexDirectory || folder == kCheckpointsDirectory) &&
-         is_image_name(path.substr(slash + 1));
+    return is_plain_name(path) && !path.ends_with(".new") && std::ranges::find(kNoFiles, path) == kNoFiles.end();
+  return is_image_folder(path.substr(0, slash)) && is_plain_name(path.substr(slash + 1));
 }
 
 }  // namespace dedupfs

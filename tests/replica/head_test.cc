@@ -91,6 +91,32 @@ TEST(Head, NoBytesWithARightChecksumDoHarm) {
   }
 }
 
+// Builds before shipped all that lay in the folder.
+TEST(Head, WhatPeopleLeftInTheFolderIsPassedOver) {
+  Head head = sample();
+  const RemoteFiles files = head.files;
+  const std::vector<std::string> dropped = head.dropped;
+  for (const char* const stray : {".nfs00000000012345", "superblock.json~", "index/.DS_Store", "two words"}) {
+    head.files.emplace(stray, file(1, {100}));
+    head.dropped.push_back(stray);
+  }
+  std::ranges::sort(head.dropped);
+
+  const auto read = decode_head(bytes_of(encode_head(head)));
+
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(read->files, files);
+  EXPECT_EQ(read->dropped, dropped);
+}
+
+TEST(Head, PathsOutOfTheFolderAreRefused) {
+  for (const char* const path : {"../x y", "index/../a b", "other/.hidden", "/.etc", "..", "index/.."}) {
+    Head head = sample();
+    head.files.emplace(path, file(1, {100}));
+    EXPECT_FALSE(decode_head(bytes_of(encode_head(head)))) << path;
+  }
+}
+
 TEST(Head, AShortOneGivesNoLongListsOfPaths) {
   Head head = sample();
   head.dropped.clear();

@@ -1,5 +1,6 @@
 #include "store/seal/sealed_names.h"
 
+#include <algorithm>
 #include <array>
 
 #include "store/format/format.h"
@@ -10,6 +11,7 @@ namespace {
 constexpr std::string_view kTemporarySuffix = ".new";  // of replace_file()
 constexpr std::string_view kSettingsFile = "settings";
 constexpr std::string_view kSettingsCopyFile = "settings.copy";
+constexpr std::size_t kMaxNameLength = 200;
 
 std::string_view without_suffix(std::string_view name, std::string_view suffix) {
   return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : name;
@@ -39,6 +41,21 @@ std::string name_in_volume(std::string_view name_on_disk) {
 
 bool is_clear(std::string_view name) {
   return name == kLockFile || name == kControlSocket || name == "ballast";
+}
+
+bool is_volume_file(std::string_view path) {
+  if (path.find('/') != std::string_view::npos) return is_noted(path) && !is_of_former_index(path);
+  constexpr std::array kFiles = {kSuperblockFile,   kSuperblockCopyFile, kSettingsFile,
+                                 kSettingsCopyFile, kVolumeRecordFile,   kVolumeRecordCopyFile};
+  return std::ranges::find(kFiles, path) != kFiles.end();
+}
+
+bool is_plain_name(std::string_view name) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
+           c == '_';
+  };
+  return !name.empty() && name.size() <= kMaxNameLength && name.front() != '.' && std::ranges::all_of(name, is_plain);
 }
 
 std::string parent_of(std::string_view path) {
@@ -73,7 +90,14 @@ bool is_noted_folder(std::string_view name) {
 
 bool is_noted(std::string_view path) {
   const std::size_t slash = path.find('/');
-  return slash == std::string_view::npos ? is_noted_in_root(path) : is_noted_folder(path.substr(0, slash));
+  return slash == std::string_view::npos
+             ? is_noted_in_root(path)
+             : is_noted_folder(path.substr(0, slash)) && is_plain_name(path.substr(slash + 1));
+}
+
+bool is_of_former_index(std::string_view path) {
+  const std::string_view folder = path.substr(0, path.find('/'));
+  return folder.starts_with(kIndexDirectory) && folder != kIndexDirectory;
 }
 
 }  // namespace dedupfs

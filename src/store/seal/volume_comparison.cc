@@ -118,9 +118,12 @@ Result<void> SealedTree::compare(Depth depth) {
       if (!seen.contains(path)) missing.push_back(path);
   }
   for (const std::string& path : missing) {
-    if (last_.is_closed) DEDUPFS_TRY(differs(path, "is missing, and was there when the volume was unmounted"));
+    const bool may_be_missing = !is_noted(path) || is_of_former_index(path);  // builds before listed all that lay there
+    if (last_.is_closed && !may_be_missing)
+      DEDUPFS_TRY(differs(path, "is missing, and was there when the volume was unmounted"));
     const MutexLock lock(mutex_);
-    if (!last_.is_closed) marks_.erase(path);  // as far as anybody can tell, it was removed before the crash
+    // As far as anybody can tell, it was removed before the crash.
+    if (!last_.is_closed || may_be_missing) marks_.erase(path);
   }
   is_compared_ = true;
   return {};
@@ -272,13 +275,12 @@ Result<void> SealedTree::for_each_noted_file(const FileVisit& visit) const {
   return for_each_noted_folder([&](BackingFolder& folder, const std::string& folder_path) -> Result<void> {
     DEDUPFS_ASSIGN(const std::vector<std::string> names, folder.list());
     for (const std::string& name : names) {
-      if (folder_path.empty() && !is_noted_in_root(name)) continue;
-      DEDUPFS_ASSIGN(const Backing::Type type, folder.type(name));
-      if (type != Backing::Type::kFile) continue;
       std::string path = folder_path;
       if (!path.empty()) path += '/';
       path += name;
-      DEDUPFS_TRY(visit(folder, name, path));
+      if (!is_noted(path)) continue;
+      DEDUPFS_ASSIGN(const Backing::Type type, folder.type(name));
+      if (type == Backing::Type::kFile) DEDUPFS_TRY(visit(folder, name, path));
     }
     return {};
   });

@@ -26,6 +26,9 @@ constexpr std::uint64_t kMaxCurrentBytes = 4 << 10;
 constexpr int kMostTries = 1000;
 constexpr std::chrono::milliseconds kPause{2};
 
+// Of the volume's own files, that is.
+constexpr auto kAll = [](std::string_view) { return true; };
+
 std::string below(std::string_view folder, std::string_view name) {
   return folder.empty() ? std::string(name) : std::string(folder).append("/").append(name);
 }
@@ -69,7 +72,7 @@ class FolderCapture final : public Capture {
     std::erase_if(files_, [&](const CapturedFile& file) { return is_there(file.path); });
     std::erase_if(kept_, [&](const auto& kept) { return is_there(kept.first); });
   }
-  // Those that `wanted` wants. One that is gone meanwhile is left out, unless none can go.
+  // The volume's own that `wanted` wants. One that is gone meanwhile is left out, unless none can go.
   enum class Vanishing { kIsLeftOut, kIsAnError };
   Result<void> add_all(std::string_view folder_path, Content content,
                        const std::function<bool(std::string_view)>& wanted,
@@ -79,7 +82,7 @@ class FolderCapture final : public Capture {
     if (!folder) return folder.error();
     DEDUPFS_ASSIGN(const std::vector<std::string> names, (*folder)->list());
     for (const std::string& name : names) {
-      if (!wanted(name)) continue;
+      if (!is_volume_file(below(folder_path, name)) || !wanted(name)) continue;
       DEDUPFS_ASSIGN(const Backing::Type type, (*folder)->type(name));
       const bool is_gone = type == Backing::Type::kMissing;
       if (type != Backing::Type::kFile && !is_gone) continue;
@@ -92,21 +95,17 @@ class FolderCapture final : public Capture {
     return {};
   }
   // Whoever restores an image without one of them has lost data. While the image is made, nobody can remove any.
-  Result<void> add_containers() {
-    const auto is_container = [](std::string_view name) { return name.ends_with(kContainerSuffix); };
-    return add_all(kContainersDirectory, Content::kStays, is_container, Vanishing::kIsAnError);
+  Result<void> add_containers(const std::function<bool(std::string_view)>& wanted) {
+    return add_all(kContainersDirectory, Content::kStays, wanted, Vanishing::kIsAnError);
   }
   // The volume's own files, and what stands beside the index.
-  Result<void> add_rest() {
-    const auto is_whole = [](std::string_view name) { return !name.ends_with(".new"); };  // of replace_file()
-    DEDUPFS_TRY(add_all(kCheckpointsDirectory, Content::kStays,
-                        [](std::string_view name) { return name.ends_with(kCheckpointSuffix); }));
+  Result<void> add_rest(const std::function<bool(std::string_view)>& wanted_checkpoints) {
+    DEDUPFS_TRY(add_all(kCheckpointsDirectory, Content::kStays, wanted_checkpoints));
     // An encrypted volume notes its first change before it does it. So what is found there last fits all that was found before.
-    DEDUPFS_TRY(add_all("", Content::kIsReplaced, [&](std::string_view name) {
-      return is_whole(name) && !is_clear(name) && name != kRemoteFile && name != kVolumeRecordCopyFile;
-    }));
+    const auto is_copy = [](std::string_view name) { return name == kVolumeRecordCopyFile; };
+    DEDUPFS_TRY(add_all("", Content::kIsReplaced, std::not_fn(is_copy)));
     // One of the two is always whole.
-    DEDUPFS_TRY(add_all("", Content::kIsReplaced, [](std::string_view name) { return name == kVolumeRecordCopyFile; }));
+    DEDUPFS_TRY(add_all("", Content::kIsReplaced, is_copy));
     std::ranges::sort(files_, {}, &CapturedFile::path);
     return {};
   }
@@ -167,20 +166,22 @@ Result<std::unique_ptr<Capture>> capture(Volume& volume) {
     std::this_thread::sleep_for(kPause);
   }
   // Later than the index: what that refers to is there, and longer at most.
-  DEDUPFS_TRY(image->add_containers());
+  DEDUPFS_TRY(image->add_containers([](std::string_view name) { return name.ends_with(kContainerSuffix); }));
   // Then no power cut takes a captured container back, and no other one gets its number.
   DEDUPFS_TRY(volume.containers().sync());
   image->mark_as_changing(volume.containers().unfinished());
-  DEDUPFS_TRY(image->add_rest());
+  // One that is being made has another name.
+  DEDUPFS_TRY(image->add_rest([](std::string_view name) { return name.ends_with(kCheckpointSuffix); }));
   return image;
 }
 
+// All that the list of an encrypted volume names, or whoever restores the image would miss something.
 Result<std::unique_ptr<Capture>> capture_closed(std::shared_ptr<BackingFolder> folder) {
   auto image = std::make_unique<FolderCapture>(std::move(folder));
   using Content = FolderCapture::Content;
-  DEDUPFS_TRY(image->add_all(kIndexDirectory, Content::kStays, [](std::string_view) { return true; }));
-  DEDUPFS_TRY(image->add_containers());
-  DEDUPFS_TRY(image->add_rest());
+  DEDUPFS_TRY(image->add_all(kIndexDirectory, Content::kStays, kAll));
+  DEDUPFS_TRY(image->add_containers(kAll));
+  DEDUPFS_TRY(image->add_rest(kAll));
   return image;
 }
 

@@ -45,5 +45,24 @@ TEST(SealedNames, FewFilesAreClear) {
   EXPECT_FALSE(is_noted("unmounted"));
 }
 
+TEST(SealedNames, WhatPeopleLeaveInTheFolderIsNotTheVolumes) {
+  for (const std::string_view own :
+       {"superblock.json", "superblock.copy.json", "settings", "unmounted.copy", "index/MANIFEST-000004",
+        "containers/0000000001.container", "checkpoints/0000000001.checkpoint"})
+    EXPECT_TRUE(is_volume_file(own)) << own;
+  for (const std::string_view other :
+       {"superblock.json~", ".nfs0000001", "mykey", "daemon.log", "lock", "remote.json", "superblock.json.new",
+        "index/.DS_Store", "containers/.0000000001.container.x", "index.damaged/000012.sst", "photos/1.jpg", ""})
+    EXPECT_FALSE(is_volume_file(other)) << other;
+  EXPECT_FALSE(is_noted("containers/.DS_Store"));
+}
+
+TEST(SealedNames, AFormerIndexMayGo) {
+  EXPECT_TRUE(is_of_former_index("index.damaged/000012.sst"));
+  EXPECT_TRUE(is_of_former_index("index.damaged2/CURRENT"));
+  EXPECT_FALSE(is_of_former_index("index/000012.sst"));
+  EXPECT_FALSE(is_of_former_index("containers/0000000001.container"));
+}
+
 }  // namespace
 }  // namespace dedupfs

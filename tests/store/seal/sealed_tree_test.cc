@@ -421,6 +421,31 @@ TEST_F(CrashedVolumeTest, AnIndexThatWasMovedAsideIsKnown) {
   EXPECT_EQ(read_file(*folder->open_folder("index.salvage").value(), "000001.sst", 100).value(), "a table");
 }
 
+// Repairs tell people to remove it.
+TEST_F(CrashedVolumeTest, AnIndexThatWasMovedAsideMayBeRemoved) {
+  move_a_table_aside();
+  ASSERT_TRUE(open());
+  EXPECT_TRUE(differences_.empty()) << "it is on the list";
+  ASSERT_TRUE(real_->open_folder("index.damaged").value()->unlink("000001.sst"));
+  ASSERT_TRUE(real_->remove_folder("index.damaged"));
+
+  EXPECT_TRUE(open());
+  EXPECT_TRUE(differences_.empty()) << differences_[0];
+  EXPECT_TRUE(open()) << "nor is it missed by the next one";
+  EXPECT_TRUE(differences_.empty()) << differences_[0];
+}
+
+TEST_F(SealedTreeTest, WhatPeopleLeaveInTheFoldersIsOfNoInterest) {
+  const auto leave = [&] { ASSERT_TRUE(real_containers()->open(".DS_Store", Backing::Mode::kCreate)); };
+  leave();
+  fill(*open().value()->open_folder(kContainersDirectory).value(), "one", " and more");
+  EXPECT_TRUE(differences_.empty()) << differences_[0];
+  ASSERT_TRUE(real_containers()->unlink(".DS_Store"));
+
+  EXPECT_TRUE(open());
+  EXPECT_TRUE(differences_.empty()) << "it is not on the list: " << differences_[0];
+}
+
 // What a repair moved aside is an older state.
 TEST_F(CrashedVolumeTest, AnIndexThatWasMovedAsideDoesNotComeBack) {
   move_a_table_aside();

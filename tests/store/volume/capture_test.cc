@@ -157,6 +157,27 @@ TEST_P(CaptureTest, KeepsTheFilesOfContainersUntilItEnds) {
   EXPECT_FALSE(std::filesystem::exists(file));
 }
 
+// The names would not do in a bucket, and what is in them is nobody's business there.
+TEST_P(CaptureTest, HasNothingThatPeopleLeftInTheFolder) {
+  const std::vector<std::string> strays = {"superblock.json~",  ".nfs0000000001", "mykey",          "daemon.log",
+                                           "containers/.stray", "index/a file",   "checkpoints/#1#"};
+  std::filesystem::create_directories(path() / kCheckpointsDirectory);
+  for (const std::string& stray : strays) std::ofstream(path() / stray) << "mine";
+  const auto expect_none = [&](const Capture& image) {
+    for (const std::string& stray : strays) EXPECT_THAT(paths_of(image), Not(Contains(stray)));
+  };
+
+  {
+    const auto open_image = capture(volume_->volume());
+    ASSERT_TRUE(open_image);
+    expect_none(**open_image);
+  }
+  close();
+  const auto closed_image = capture_closed(Backing::posix()->open_root(path()).value());
+  ASSERT_TRUE(closed_image);
+  expect_none(**closed_image);
+}
+
 TEST_P(CaptureTest, HasNothingOfTheMountItself) {
   std::ofstream(path() / kRemoteFile) << "{}";
   std::ofstream(path() / "superblock.json.new") << "{}";
