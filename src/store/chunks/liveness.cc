@@ -28,9 +28,15 @@ bool Liveness::Lookup::claim(ChunkId id) {
 
 void Liveness::Lookup::note_stored(ChunkId id) {
   liveness_.mutex_.assert_held_shared();  // by the constructor
-  if (liveness_.phase_ == Phase::kIdle || !liveness_.set(id) || liveness_.phase_ != Phase::kMarking) return;
+  if (liveness_.phase_ == Phase::kIdle || liveness_.is_live(id)) return;
+  if (liveness_.phase_ != Phase::kMarking) {
+    liveness_.set(id);
+    return;
+  }
+  // First: without memory for it, who tries again would find the mark, and nobody would mark what the chunk is made from.
   const MutexLock lock(liveness_.claimed_mutex_);
   liveness_.claimed_.push_back(id);
+  if (!liveness_.set(id)) liveness_.claimed_.pop_back();
 }
 
 void Liveness::start_marking(std::uint64_t end, std::uint64_t max_bytes) {

@@ -37,10 +37,10 @@ Result<std::optional<ChunkId>> DuplicateFinder::look_up(const Fingerprint& finge
   if (const auto id = pending_.find(fingerprint); id && lookup.claim(*id)) return id;
   DEDUPFS_ASSIGN(const auto value, index_.get(Family::kFingerprints, text_of(fingerprint.bytes)));
   if (!value) return std::optional<ChunkId>();
-  DEDUPFS_ASSIGN(const ChunkId id, decode_chunk_id(*value));
-  if (!lookup.claim(id)) return std::optional<ChunkId>();
-  // If the index leads to a lost chunk or to other content, the chunk is not taken: it is stored instead.
-  return load_neighbourhood(id, fingerprint) ? std::optional(id) : std::nullopt;
+  // If the index leads nowhere, to a lost chunk or to other content, the chunk is not taken: it is stored instead.
+  const auto id = decode_chunk_id(*value);
+  if (!id || !lookup.claim(*id)) return std::optional<ChunkId>();
+  return load_neighbourhood(*id, fingerprint) ? std::optional(*id) : std::nullopt;
 }
 
 // Whether a chunk that the index has can be read. Asks the disk only if there is a reason to think that it cannot. One with

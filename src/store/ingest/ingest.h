@@ -64,6 +64,11 @@ struct Ingest {
     if (writer.error()) DEDUPFS_TRY(writer.retry_failed());
     return ids.ensure();
   }
+  // The same for chunks that move. They can stay where they are, so nothing is tried: otherwise all of them would come to lie in memory.
+  Result<void> check_movable() const {
+    if (auto error = writer.error()) return std::move(*error);
+    return {};
+  }
   // No packer may be in use.
   void close_regions() {
     packers.close_all();

@@ -86,9 +86,7 @@ RegionWriter::Effort RegionWriter::least_effort_for(const PendingRegion& region)
 void RegionWriter::run(const Job& job) noexcept {
   PendingRegion& region = *job.region;
   const std::uint32_t bytes = region.used_bytes;
-  const auto encoded = guarded([&] { return encode(region, job.effort); });
-  wait_for_turn(job);
-  auto written = encoded ? guarded([&] { return append(region, job.effort, *encoded); }) : encoded.error();
+  auto written = guarded([&] { return encode_and_append(job); });
   {
     const MutexLock lock(mutex_);
     job.lane->waiting_bytes -= bytes;
@@ -101,6 +99,14 @@ void RegionWriter::run(const Job& job) noexcept {
     }
   }
   changed_.notify_all();
+}
+
+// Its turn comes, whatever happens to it.
+Result<void> RegionWriter::encode_and_append(const Job& job) {
+  const auto known = all_moved(*job.region) ? error() : std::nullopt;
+  const auto encoded = known ? Result<std::string>(*known) : guarded([&] { return encode(*job.region, job.effort); });
+  wait_for_turn(job);
+  return encoded ? append(*job.region, job.effort, *encoded) : encoded.error();
 }
 
 void RegionWriter::wait_for_turn(const Job& job) {

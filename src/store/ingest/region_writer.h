@@ -9,7 +9,7 @@
 //
 // Threads: every function from any thread.
 // Failure: a region whose append failed is kept and tried again by retry_failed(); until that has succeeded error()
-// says why.
+// says why. Regions of moved chunks that come meanwhile are not tried before: they are no loss.
 #pragma once
 
 #include <atomic>
@@ -86,6 +86,7 @@ class RegionWriter {
   // The least effort for it, whatever the source: that of one that failed.
   Effort least_effort_for(const PendingRegion& region) const;
   void run(const Job& job) noexcept;
+  Result<void> encode_and_append(const Job& job);
   void wait_for_turn(const Job& job) DEDUPFS_EXCLUDES(mutex_);
   Result<void> write(PendingRegion& region, Effort effort);
   Result<std::string> encode(const PendingRegion& region, Effort effort) const;

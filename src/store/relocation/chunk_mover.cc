@@ -34,6 +34,7 @@ Result<void> ChunkMover::finish() {
 // A chunk that is not pending now is in the index, or nowhere, until the group ends: only this group might change that. So the
 // places that are found after all have been asked for stay right.
 Result<void> ChunkMover::move_within_group(std::span<const Copy> copies) {
+  DEDUPFS_TRY(parts_.ingest.check_movable());
   std::vector<const Copy*> not_pending;
   not_pending.reserve(copies.size());
   for (const Copy& copy : copies)

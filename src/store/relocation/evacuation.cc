@@ -24,6 +24,7 @@ Result<std::vector<RegionEntry>> current_entries(RegionPlace place, std::vector<
 // Within a group: a chunk that is pending now is still pending, or in the index, when it is moved.
 Result<void> move_region(RegionPlace place, const Region& region, const std::vector<RegionEntry>& entries,
                          const RelocationParts& parts, RegionPacker& packer) {
+  DEDUPFS_TRY(parts.ingest.check_movable());
   const Error busy{ErrorCode::kBusy, "a chunk of the container is being stored anew"};
   if (std::ranges::any_of(entries,
                           [&](const RegionEntry& entry) { return parts.pending.locate(entry.id).has_value(); }))

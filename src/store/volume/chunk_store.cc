@@ -92,15 +92,20 @@ void ChunkStore::prefetch(std::vector<ChunkId> ids) {
       return;
     }
     const auto first = ids.begin() + static_cast<std::ptrdiff_t>(at);
-    std::vector<ChunkId> some(first,
-                              first + static_cast<std::ptrdiff_t>(std::min(kPrefetchedTogether, ids.size() - at)));
-    state_->pool.submit([state = state_.get(), some = std::move(some)] {
-      // An error shows when somebody reads it.
-      survive("read-ahead", [&] {
-        for (const ChunkId id : some) (void)state->reader.get(id);
+    const bool is_queued = survive("read-ahead", [&] {
+      std::vector<ChunkId> some(first,
+                                first + static_cast<std::ptrdiff_t>(std::min(kPrefetchedTogether, ids.size() - at)));
+      state_->pool.submit([state = state_.get(), some = std::move(some)] {
+        // An error shows when somebody reads it.
+        survive("read-ahead", [&] {
+          for (const ChunkId id : some) (void)state->reader.get(id);
+        });
+        --state->prefetches;
       });
-      --state->prefetches;
     });
+    if (is_queued) continue;
+    --state_->prefetches;
+    return;
   }
 }
 

@@ -71,6 +71,14 @@ TEST_F(DuplicateFinderTest, AnIndexThatLeadsNowhereIsNotBelieved) {
   EXPECT_FALSE(find(chunk(9)));
 }
 
+TEST_F(DuplicateFinderTest, AnEntryThatIsNoChunkIsNotBelieved) {
+  Database::Batch batch(store_.database());
+  batch.put(Family::kFingerprints, text_of(fingerprint_of(chunk(9)).bytes), "x");
+  ASSERT_TRUE(store_.database().write(batch));
+
+  EXPECT_FALSE(find(chunk(9)));
+}
+
 TEST_F(DuplicateFinderTest, ALostChunkIsToBeStoredAgain) {
   index(chunk(2), 2);
   store_.lose_container(store_.end_container());

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <thread>
 
 #include "sample_region.h"
 #include "store/ingest/region_packer.h"
@@ -288,6 +289,26 @@ TEST_F(RegionWriterTest, NobodyWaitsWhileWritingFails) {
   waits_ = false;
   until_.set_value();
   EXPECT_TRUE(writer_->wait_for({failed, second, third}));
+}
+
+// They cost compression, and where nothing can be stored they are no loss.
+TEST_F(RegionWriterTest, WhileWritingFailsMovedRegionsAreNotTried) {
+  const auto failed = region(0);
+  fails_ = true;
+  writer().submit(failed);
+  EXPECT_FALSE(writer_->wait_for({failed}));
+  std::atomic<int> writes = 0;
+  backing_->fault = [&](const std::string& operation, const Path&) -> std::optional<Error> {
+    if (operation == "write") ++writes;
+    return std::nullopt;
+  };
+  const auto moved = uneven_regions(4, false);
+  for (const auto& each : moved) writer_->submit(each);
+  while (writer_->waiting_bytes() != 0) std::this_thread::yield();
+
+  EXPECT_EQ(writes, 0);
+  EXPECT_TRUE(writer_->wait_for(moved));
+  EXPECT_TRUE(pending_.all_written(moved));
 }
 
 // ---------------------------------------------------------------- order

@@ -63,6 +63,15 @@ TEST_F(EvacuationTest, WhatTheIndexHasElsewhereOrNotAtAllIsNotMoved) {
   EXPECT_THAT(containers_of({3}), Each(2u));
 }
 
+// Otherwise all that moves would come to lie in memory.
+TEST_F(EvacuationTest, WhereNothingCanBeStoredNothingMoves) {
+  store_.fill_disk();
+
+  EXPECT_EQ(code_of(evacuate(3)), ErrorCode::kNoSpace);
+
+  EXPECT_TRUE(store_.pending().open_is_empty());
+}
+
 TEST_F(EvacuationTest, AContainerOfWhichAChunkIsBeingStoredMustStay) {
   store_.store_again(2, MovingStore::content(2));
 

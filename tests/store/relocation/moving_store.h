@@ -38,6 +38,17 @@ class MovingStore : public SampleStore {
     };
   }
   int groups() const { return groups_; }
+  // The disk is full from now on, and the writer of regions knows it.
+  void fill_disk() {
+    backing().fault = [](const std::string& operation, const Path&) -> std::optional<Error> {
+      if (operation != "write") return std::nullopt;
+      return Error{ErrorCode::kNoSpace, "the disk is full"};
+    };
+    store_again(1'000, content(1'000));
+    ingest_.close_regions();
+    pending().freeze();
+    ASSERT_FALSE(ingest_.writer.wait_for(pending().frozen_regions()));
+  }
 
   // What is pending is written and in the index then.
   void commit() {

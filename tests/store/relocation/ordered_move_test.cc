@@ -81,6 +81,18 @@ TEST_F(OrderedMoveTest, WhatCannotBeReadStaysAndTheRestMoves) {
   EXPECT_THAT(store_.ids_in(store_.place_of(1)), ElementsAre(3, 1));
 }
 
+TEST_F(OrderedMoveTest, WhereNothingCanBeStoredNothingMoves) {
+  put({1, 2});
+  store_.end_container();
+  store_.fill_disk();
+
+  const auto moved = move({2, 1});
+
+  ASSERT_FALSE(moved);
+  EXPECT_EQ(moved.error().code(), ErrorCode::kNoSpace);
+  EXPECT_TRUE(store_.pending().open_is_empty());
+}
+
 TEST_F(OrderedMoveTest, ADeltaMovesAsItIs) {
   put({1});
   store_.put_delta(2, edited(MovingStore::content(1)), {1});
