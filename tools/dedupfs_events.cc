@@ -8,10 +8,10 @@
 #include <chrono>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 
 #include "base/printable.h"
+#include "base/text_of_file.h"
 #include "base/unique_fd.h"
 #include "command/command.h"
 #include "command/common_options.h"
@@ -52,9 +52,7 @@ std::vector<MountEntry> trusted_mounts(const std::vector<MountEntry>& table) {
 
 // A state that does not parse is none: everything that lasts is told once more.
 nlohmann::json state_of(const std::string& file) {
-  std::ifstream stream(file);
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
-  nlohmann::json state = nlohmann::json::parse(text, nullptr, false);
+  nlohmann::json state = nlohmann::json::parse(text_of_file(file), nullptr, false);
   return state.is_object() ? state : nlohmann::json::object();
 }
 

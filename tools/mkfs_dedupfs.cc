@@ -34,7 +34,7 @@ struct MkfsArguments {
 
 void define_options(Command& app, MkfsArguments& arguments) {
   define_common_options(app, volume_setting_words());
-  app.add_option("VOLUME", arguments.volume, "a folder that is empty or does not exist yet").required();
+  app.add_option("VOLUME", arguments.volume, "a folder that is empty or does not exist yet").not_empty().required();
   define_volume_settings(app, arguments.settings);
   app.add_option("-L,--label", arguments.label, "a name for people").type_name("LABEL");
   app.add_flag("--foreign", arguments.foreign, std::string(kForeignHelp));

@@ -75,6 +75,15 @@ TEST_F(RunEvents, AMountOnTopDoesNotAnswerForTheOneBelow) {
   });
 }
 
+TEST_F(RunEvents, AStateThatIsAFolderIsNamed) {
+  std::filesystem::create_directories(state);
+
+  const Outcome outcome = run();
+
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr(state.string() + ": Is a directory"));
+}
+
 TEST_F(RunEvents, AFailedServiceIsADeadDaemon) {
   const Outcome outcome = run({"--failed", "/backup"});
 

@@ -119,6 +119,13 @@ TEST_F(MkfsTest, ALabelIsOneShortLine) {
   EXPECT_EQ(value_of(Volume::open(path(), {}))->superblock().label, longest);
 }
 
+TEST_F(MkfsTest, AnEmptyPathIsAWrongArgument) {
+  const Outcome outcome = outcome_of(run_mkfs, {""});
+
+  EXPECT_EQ(outcome.exit_code, 16);
+  EXPECT_THAT(outcome.err, HasSubstr("VOLUME: it is empty"));
+}
+
 TEST_F(MkfsTest, FailsIfItsOutputCannotBeWritten) {
   EXPECT_EQ(outcome_on_full_disk(run_mkfs, {path()}).exit_code, 8);
 }

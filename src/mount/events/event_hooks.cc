@@ -137,8 +137,8 @@ std::vector<std::string> run_event_hooks(const Path& folder, const Event& event,
   if (const std::string why = distrust(status, folder.string()); !why.empty()) return {why};
   std::vector<std::string> names;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
-    if (!is_left_out(entry.path().filename())) names.push_back(entry.path().filename());
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    if (!is_left_out(entry->path().filename())) names.push_back(entry->path().filename());
   std::vector<std::string> failures;
   if (error) failures.push_back(folder.string() + ": " + error.message());
   std::ranges::sort(names);
