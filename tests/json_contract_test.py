@@ -215,6 +215,18 @@ class Documentation(unittest.TestCase):
                 written |= set(re.findall(r'\bshow\(\w+, "([^"]+)"', text))
         self.assertEqual(written | {"error", "common"}, set(json_contract.names()))
 
+    def test_a_result_behind_progress_may_say_so(self):
+        users = {path.name for path in (ROOT / "tools").glob("*.cc") if re.search(r"\bdefine_progress_flag\(\*?\w+\);", path.read_text(encoding="utf-8"))}
+        self.assertIn("remote_arguments.cc", users)
+        for name in sorted(users - {"remote_arguments.cc"} | {"dedupfs_remote.cc"}):
+            text = (ROOT / "tools" / name).read_text(encoding="utf-8")
+            results = set(re.findall(r'(?:console_?\.print\(|\bshow\(\w+, )"([^"]+)"', text))
+            self.assertTrue(results, name)
+            for result in results:
+                with self.subTest(schema=result):
+                    document = {**sample(json_contract.schema_named(result), json_contract.schema_named(result)), "event": "result"}
+                    self.assertEqual(json_contract.findings_of(document), [])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -25,8 +25,9 @@ Result<void> write_mark(const Path& folder, const std::string& value) {
 void open_up(const Path& folder) {
   std::error_code ignored;
   std::filesystem::permissions(folder, std::filesystem::perms::owner_all, std::filesystem::perm_options::add, ignored);
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
-    if (entry.symlink_status(ignored).type() == std::filesystem::file_type::directory) open_up(entry.path());
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    if (entry->symlink_status(ignored).type() == std::filesystem::file_type::directory) open_up(entry->path());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "dedupfs_events.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,10 +9,10 @@
 #include <chrono>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 
 #include "base/printable.h"
+#include "base/text_of_file.h"
 #include "base/unique_fd.h"
 #include "command/command.h"
 #include "command/common_options.h"
@@ -30,6 +31,7 @@ namespace {
 struct EventArguments {
   std::vector<std::string> mountpoints;  // none: all
   std::string hooks = "/etc/dedupfs/event.d";
+  bool names_hooks = false;  // the folder was given: it must be there
   std::string state = "/run/dedupfs/events.json";
   double nearly_full = 5;
   unsigned limit_seconds = 30;
@@ -52,9 +54,7 @@ std::vector<MountEntry> trusted_mounts(const std::vector<MountEntry>& table) {
 
 // A state that does not parse is none: everything that lasts is told once more.
 nlohmann::json state_of(const std::string& file) {
-  std::ifstream stream(file);
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
-  nlohmann::json state = nlohmann::json::parse(text, nullptr, false);
+  nlohmann::json state = nlohmann::json::parse(text_of_file(file), nullptr, false);
   return state.is_object() ? state : nlohmann::json::object();
 }
 
@@ -63,7 +63,9 @@ class EventRun {
   EventRun(const Console& console, const EventArguments& asked) : console_(console), asked_(asked) {}
 
   int run() {
-    if (asked_.test)
+    if (const auto there = require_hooks(); !there)
+      status_ = console_.fail(there.error());
+    else if (asked_.test)
       tell({"test", "/srv/volume", "/backup", "a test of the programs in " + asked_.hooks, nullptr});
     else if (!asked_.failed.empty() && asked_.job)
       tell({"job_failed", "", asked_.failed, "one of its jobs has failed: systemctl --failed names it", nullptr});
@@ -75,13 +77,28 @@ class EventRun {
   }
 
  private:
+  Result<void> require_hooks() const {
+    if (!asked_.names_hooks) return {};
+    struct stat status {};
+    if (::stat(asked_.hooks.c_str(), &status) != 0) return Error::from_errno(errno, asked_.hooks);
+    if (S_ISDIR(status.st_mode)) return {};
+    return Error{ErrorCode::kNotDirectory, asked_.hooks + " is no folder"};
+  }
+
   Result<void> look_at_all() {
     DEDUPFS_ASSIGN(const FileLock lock, lock_state());
     DEDUPFS_ASSIGN(const auto table, read_mount_table());
     nlohmann::json state = state_of(asked_.state);
     std::vector<Event> events;
     DEDUPFS_ASSIGN(const std::vector<Path> wanted, wanted_mountpoints());
-    for (const MountEntry& mount : trusted_mounts(table)) {
+    const std::vector<MountEntry> mounts = trusted_mounts(table);
+    for (const Path& mountpoint : wanted) {
+      if (std::ranges::find(mounts, mountpoint, &MountEntry::mountpoint) != mounts.end()) continue;
+      status_ = console_.fail(
+          {ErrorCode::kNotFound,
+           mountpoint.string() + " is not the mount point of a volume that root or this user has mounted"});
+    }
+    for (const MountEntry& mount : mounts) {
       if (!wanted.empty() && std::ranges::find(wanted, mount.mountpoint) == wanted.end()) continue;
       const auto health = ask_health(mount);
       if (!health) {
@@ -124,7 +141,9 @@ class EventRun {
       console_.print_line("dedupfs-events", event_json(event, std::time(nullptr)));
     else
       console_.out() << event.name << ' ' << event.mountpoint << ": " << event.message << std::endl;
-    for (const std::string& failure : run_event_hooks(asked_.hooks, event, std::chrono::seconds(asked_.limit_seconds)))
+    const HookOutput output = console_.as_json() ? HookOutput::kStandardError : HookOutput::kStandardOutput;
+    for (const std::string& failure :
+         run_event_hooks(asked_.hooks, event, std::chrono::seconds(asked_.limit_seconds), output))
       status_ = console_.fail({ErrorCode::kIo, failure});
   }
 
@@ -135,9 +154,14 @@ class EventRun {
 
 void define_options(Command& app, EventArguments& asked) {
   app.add_option("MOUNTPOINT", asked.mountpoints, "look at these mounts only");
-  app.add_option("--hooks", asked.hooks, "the folder of the programs to run").type_name("DIR").capture_default_str();
+  const Option hooks = app.add_option("--hooks", asked.hooks, "the folder of the programs to run")
+                           .type_name("DIR")
+                           .not_empty()
+                           .capture_default_str();
+  app.callback([&asked, hooks] { asked.names_hooks = !hooks.empty(); });
   app.add_option("--state", asked.state, "the file that remembers the last look")
       .type_name("FILE")
+      .not_empty()
       .capture_default_str();
   app.add_option("--nearly-full", asked.nearly_full, "a disk is nearly full with less than this available")
       .type_name("PERCENT")

@@ -52,7 +52,7 @@ struct Imported {
 // A repository on this machine; the program runs in another folder.
 std::string absolute_if_local(const std::string& repository) {
   std::error_code ignored;
-  return std::filesystem::exists(repository, ignored) ? std::filesystem::absolute(repository).string() : repository;
+  return std::filesystem::exists(repository, ignored) ? whole_path(repository).string() : repository;
 }
 
 bool is_folder_name(const std::string& name) {

@@ -119,7 +119,10 @@ int run_report(Arguments arguments, std::ostream& out, std::ostream& err, const 
       "dedupfs-report");
   app.example("dedupfs-report /backup -o report.html");
   app.add_option("VOLUME|MOUNTPOINT", asked.path, "a volume, or a folder in a mounted one").required();
-  app.add_option("-o,--output", asked.output, "the HTML file to write ('-': print it)").type_name("FILE").required();
+  app.add_option("-o,--output", asked.output, "the HTML file to write ('-': print it)")
+      .type_name("FILE")
+      .not_empty()
+      .required();
   app.add_flag("--foreign", asked.foreign, std::string(kForeignHelp));
   define_key_options(app, asked.key);
   add_json_flag(app, "print one JSON object: what was written");

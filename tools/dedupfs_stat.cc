@@ -396,7 +396,8 @@ void define_options(Command& app, StatArguments& asked) {
   const Option tree = app.add_option("--tree", asked.trees, "show what these folders take, and each folder in them");
   tree.type_name("DIR").excludes(volume).excludes(file).excludes(freed).excludes(verbose);
   for (const Option& metrics : {prometheus, openmetrics})
-    metrics.type_name("FILE").excludes(json).excludes(verbose).excludes(file).excludes(freed).excludes(tree);
+    metrics.type_name("FILE").not_empty().excludes(json).excludes(verbose).excludes(file).excludes(freed).excludes(
+        tree);
   prometheus.excludes(openmetrics);
   define_history_options(app, asked)
       .excludes(file)

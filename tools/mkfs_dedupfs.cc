@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attach_volume.h"
+#include "base/printable.h"
 #include "bucket_options.h"
 #include "command/command.h"
 #include "command/common_options.h"
@@ -33,7 +34,7 @@ struct MkfsArguments {
 
 void define_options(Command& app, MkfsArguments& arguments) {
   define_common_options(app, volume_setting_words());
-  app.add_option("VOLUME", arguments.volume, "a folder that is empty or does not exist yet").required();
+  app.add_option("VOLUME", arguments.volume, "a folder that is empty or does not exist yet").not_empty().required();
   define_volume_settings(app, arguments.settings);
   app.add_option("-L,--label", arguments.label, "a name for people").type_name("LABEL");
   app.add_flag("--foreign", arguments.foreign, std::string(kForeignHelp));
@@ -52,6 +53,15 @@ void define_options(Command& app, MkfsArguments& arguments) {
   define_bucket_options(app, arguments.where, "--remote-region");
   add_json_flag(app, "print one JSON object with the properties of the volume");
   app.add_option("-t", arguments.ignored, "accepted for mkfs(8), no effect");
+}
+
+// It is read in one line, and the superblock holds it.
+Result<void> check_label(const std::string& label) {
+  constexpr std::size_t kMaxLabelBytes = 255;
+  if (label.size() > kMaxLabelBytes)
+    return invalid_argument(fmt::format("the label has {} bytes: give it {} at most", label.size(), kMaxLabelBytes));
+  if (without_control_characters(label) == label) return {};
+  return invalid_argument("the label has a line break or another control character: leave it out");
 }
 
 Result<EncryptionSettings> encryption_of(const MkfsArguments& asked) {
@@ -117,6 +127,7 @@ int run_mkfs(Arguments arguments, std::ostream& out, std::ostream& err) {
   const LogTo log(err, "mkfs.dedupfs", spdlog::level::warn);
   auto settings = parse_volume_settings(asked.settings);
   if (!settings) return console.fail(settings.error(), kMkfsUsageError);
+  if (const auto checked = check_label(asked.label); !checked) return console.fail(checked.error(), kMkfsUsageError);
   settings->label = asked.label;
   settings->foreign = asked.foreign;
   const auto bucket = bucket_for(asked);

@@ -254,6 +254,7 @@ class PosixFolder final : public BackingFolder {
 class PosixBacking final : public Backing {
  public:
   Result<std::shared_ptr<BackingFolder>> open_root(const Path& path) override {
+    if (path.empty()) return invalid_argument("an empty path names no folder");
     UniqueFd fd = open_directory(AT_FDCWD, path.c_str(), 0);
     if (!fd && errno == ENOENT) return Error{ErrorCode::kNotFound, path.string() + " does not exist"};
     if (!fd) return Error::from_errno(errno, path.string());
@@ -282,7 +283,10 @@ Result<void> remove_tree(BackingFolder& folder, std::string_view name, int depth
 }  // namespace
 
 Path whole_path(const Path& path) {
-  return std::filesystem::absolute(path / "").lexically_normal().parent_path();
+  std::error_code error;
+  const Path absolute = std::filesystem::absolute(path / "", error);
+  if (!error) return absolute.lexically_normal().parent_path();
+  return path.empty() ? path : (Path(".") / path / "").parent_path();
 }
 
 Result<void> BackingFile::read(std::uint64_t offset, MutableByteSpan out) const {

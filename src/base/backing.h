@@ -27,7 +27,7 @@ namespace dedupfs {
 
 using Path = std::filesystem::path;
 
-// Absolute, without a slash at its end.
+// Absolute, without a slash at its end. Where the current folder is gone it stays relative, and an empty path stays empty.
 Path whole_path(const Path& path);
 
 class BackingFile {

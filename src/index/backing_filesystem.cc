@@ -162,7 +162,7 @@ class BackingFilesystem final : public rocksdb::FileSystem {
   }
   IOStatus GetAbsolutePath(const std::string& path, const IOOptions& /*options*/, std::string* result,
                            IODebugContext* /*dbg*/) override {
-    *result = std::filesystem::absolute(path).string();
+    *result = whole_path(path).string();
     return IOStatus::OK();
   }
   IOStatus NewLogger(const std::string& /*name*/, const IOOptions& /*options*/,

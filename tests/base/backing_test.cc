@@ -115,6 +115,26 @@ TEST_F(BackingTest, ReplacesAFileWholeAndLeavesNothingBehind) {
   EXPECT_EQ(folder_->list()->size(), 1U);
 }
 
+TEST_F(BackingTest, AnEmptyPathNamesNoFolder) {
+  EXPECT_EQ(whole_path(""), "");
+  EXPECT_EQ(Backing::posix()->open_root("").error().code(), ErrorCode::kInvalidArgument);
+}
+
+TEST_F(BackingTest, AFolderThatWasRemovedCanBeTheCurrentOne) {
+  const Path before = std::filesystem::current_path();
+  const Path removed = dir_.path() / "removed";
+  std::filesystem::create_directory(removed);
+  std::filesystem::current_path(removed);
+  std::filesystem::remove(removed);
+
+  const Path whole = whole_path("folder");
+  const auto opened = Backing::posix()->open_root("folder");
+  std::filesystem::current_path(before);
+
+  EXPECT_EQ(whole, "./folder");
+  EXPECT_EQ(opened.error().code(), ErrorCode::kNotFound);
+}
+
 TEST_F(BackingTest, RefusesToReadMoreThanTheLimit) {
   ASSERT_TRUE(replace_file(*folder_, "a", bytes_of("abcd")));
 

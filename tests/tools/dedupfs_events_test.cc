@@ -70,9 +70,44 @@ TEST_F(RunEvents, AMountOnTopDoesNotAnswerForTheOneBelow) {
     const Outcome outcome = run();
 
     EXPECT_EQ(outcome.out, "");
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(outcome.exit_code, 2);
     EXPECT_FALSE(std::filesystem::exists(told));
   });
+}
+
+TEST_F(RunEvents, AMountpointWithoutAMountIsNamed) {
+  const Outcome outcome = run({place});
+
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr(place.string() + " is not the mount point of a volume"));
+}
+
+TEST_F(RunEvents, AFolderOfProgramsThatIsNotThereIsNamed) {
+  const Outcome outcome = outcome_of(run_events, {"--test", "--hooks", (folder.path() / "missing").string()});
+
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr("missing: No such file or directory"));
+}
+
+TEST_F(RunEvents, AStateThatIsAFolderIsNamed) {
+  std::filesystem::create_directories(state);
+
+  const Outcome outcome = run();
+
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr(state.string() + ": Is a directory"));
+}
+
+TEST_F(RunEvents, JsonIsNotMixedWithTheOutputOfPrograms) {
+  overwrite(hooks / "hook", "#!/bin/sh\necho words\n");
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(run({"--test", "--json"}).exit_code, 0);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(run({"--test"}).exit_code, 0);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "words\n");
 }
 
 TEST_F(RunEvents, AFailedServiceIsADeadDaemon) {

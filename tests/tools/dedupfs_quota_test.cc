@@ -43,6 +43,9 @@ TEST_F(QuotaTool, LimitsAreSizesAndOneIsNeeded) {
   const Outcome outcome = run_with({"set", "--stored", "much", folder_.path()});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("'much' is not a size"));
+  const Outcome negative = run_with({"set", folder_.path(), "--files", "-1"});
+  EXPECT_EQ(negative.exit_code, 1);
+  EXPECT_THAT(negative.err, HasSubstr("--files: '-1' is not a whole number"));
 }
 
 }  // namespace

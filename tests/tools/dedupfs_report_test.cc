@@ -120,6 +120,7 @@ TEST(RunReport, SaysAsJsonWhatItWrote) {
 
 TEST(RunReport, NeedsAFile) {
   EXPECT_EQ(run_with({"/backup"}).exit_code, 1);
+  EXPECT_EQ(run_with({"/backup", "-o", ""}).exit_code, 1);
 }
 
 }  // namespace

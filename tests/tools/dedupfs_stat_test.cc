@@ -70,6 +70,18 @@ TEST(RunStat, PrintsMetricsForPrometheus) {
   EXPECT_THAT(outcome.out, HasSubstr("\ndedupfs_mounted{volume=\"" + volume.path() + "\",mountpoint=\"\"} 0\n"));
 }
 
+// As in a line of cron whose variable is not set.
+TEST(RunStat, AnEmptyNameOfAFileIsAWrongArgument) {
+  const ClosedVolume volume;
+  for (const std::string option : {"--prometheus", "--openmetrics"}) {
+    const Outcome outcome = outcome_of(run_stat, {option, "", volume.path()});
+
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_THAT(outcome.err, HasSubstr(option + ": it is empty"));
+  }
+}
+
 TEST(RunStat, WritesNoMetricsOfAVolumeThatIsNotThere) {
   const TempDir folder;
   const auto file = folder.path() / "metrics.prom";

@@ -107,6 +107,25 @@ TEST_F(MkfsTest, AFolderThatIsNotEmptyStaysAsItIs) {
   EXPECT_TRUE(std::filesystem::is_empty(path() + "/precious"));
 }
 
+TEST_F(MkfsTest, ALabelIsOneShortLine) {
+  EXPECT_EQ(outcome_of(run_mkfs, {"-L", std::string(256, 'x'), path()}).exit_code, 16);
+  const Outcome lines = outcome_of(run_mkfs, {"-L", "two\nlines", path()});
+  EXPECT_EQ(lines.exit_code, 16);
+  EXPECT_THAT(lines.err, HasSubstr("the label has a line break"));
+  EXPECT_FALSE(std::filesystem::exists(path()));
+
+  const std::string longest(255, 'x');
+  EXPECT_EQ(outcome_of(run_mkfs, {"-L", longest, path()}).exit_code, 0);
+  EXPECT_EQ(value_of(Volume::open(path(), {}))->superblock().label, longest);
+}
+
+TEST_F(MkfsTest, AnEmptyPathIsAWrongArgument) {
+  const Outcome outcome = outcome_of(run_mkfs, {""});
+
+  EXPECT_EQ(outcome.exit_code, 16);
+  EXPECT_THAT(outcome.err, HasSubstr("VOLUME: it is empty"));
+}
+
 TEST_F(MkfsTest, FailsIfItsOutputCannotBeWritten) {
   EXPECT_EQ(outcome_on_full_disk(run_mkfs, {path()}).exit_code, 8);
 }

@@ -62,7 +62,15 @@ Option Option::in_range(double least, double most) const {
 }
 
 Option Option::not_negative() const {
-  return Option(option_->check(CLI::NonNegativeNumber));
+  const auto check = [](const std::string& text) {
+    const bool is_number = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+    return is_number ? std::string() : "'" + text + "' is not a whole number, 0 or more";
+  };
+  return Option(option_->check(check));
+}
+
+Option Option::not_empty() const {
+  return Option(option_->check([](const std::string& text) { return text.empty() ? "it is empty" : std::string(); }));
 }
 
 Option Option::one_of(const std::vector<std::string>& words) const {
@@ -89,11 +97,11 @@ Option Command::add_option(const std::string& names, std::vector<std::string>& v
 }
 
 Option Command::add_option(const std::string& names, unsigned& value, const std::string& meaning) {
-  return Option(app_.add_option(names, value, meaning));
+  return Option(app_.add_option(names, value, meaning)).not_negative();
 }
 
 Option Command::add_option(const std::string& names, std::uint64_t& value, const std::string& meaning) {
-  return Option(app_.add_option(names, value, meaning));
+  return Option(app_.add_option(names, value, meaning)).not_negative();
 }
 
 Option Command::add_option(const std::string& names, double& value, const std::string& meaning) {
@@ -105,7 +113,7 @@ Option Command::add_option(const std::string& names, std::optional<int>& value, 
 }
 
 Option Command::add_option(const std::string& names, std::optional<std::uint64_t>& value, const std::string& meaning) {
-  return Option(app_.add_option(names, value, meaning));
+  return Option(app_.add_option(names, value, meaning)).not_negative();
 }
 
 Option Command::add_option_function(const std::string& names, const std::function<void(const std::string&)>& take,

@@ -54,6 +54,7 @@ class Option {
   Option in_range(std::uint64_t least, std::uint64_t most) const;
   Option in_range(double least, double most) const;
   Option not_negative() const;
+  Option not_empty() const;  // as the variable of a script that is not set
   Option one_of(const std::vector<std::string>& words) const;
 
   bool empty() const;  // it was not given

@@ -90,7 +90,10 @@ Result<void> SnapshotHolds::hold(const SnapshotRecord& snapshot, std::optional<s
   const MutexLock lock(mutex_);
   if (damage_) return *damage_;
   const std::int64_t now = unix_seconds();
-  if (until_unix_seconds && (*until_unix_seconds <= now || *until_unix_seconds > kLastUnixSeconds || now < 0))
+  if (until_unix_seconds && *until_unix_seconds > kLastUnixSeconds)
+    return invalid_argument(
+        fmt::format("a hold cannot last so long: give a date before {}", second_text(kLastUnixSeconds)));
+  if (until_unix_seconds && (*until_unix_seconds <= now || now < 0))
     return Error{ErrorCode::kInvalidArgument, fmt::format("{} is not in the future: it is {} now",
                                                           second_text(*until_unix_seconds), second_text(now))};
   const auto held = find(snapshot.number);

@@ -56,8 +56,10 @@ std::vector<std::string> environment_of(const Event& event, std::int64_t unix_se
           "DEDUPFS_TIME=" + rfc3339_text(unix_seconds).value_or("")};
 }
 
-[[noreturn]] void become(const std::string& program, const std::vector<std::string>& environment, int input) {
+[[noreturn]] void become(const std::string& program, const std::vector<std::string>& environment, int input,
+                         HookOutput output) {
   ::setpgid(0, 0);
+  if (output == HookOutput::kStandardError) ::dup2(STDERR_FILENO, STDOUT_FILENO);
   if (input == STDIN_FILENO)
     ::fcntl(input, F_SETFD, 0);  // dup2(2) onto itself leaves close-on-exec
   else
@@ -105,14 +107,15 @@ std::string await(pid_t child, const std::string& program, std::chrono::millisec
   return {};
 }
 
-std::string run_one(const std::string& program, const Event& event, std::chrono::milliseconds limit) {
+std::string run_one(const std::string& program, const Event& event, std::chrono::milliseconds limit,
+                    HookOutput output) {
   const std::int64_t now = std::time(nullptr);
   const UniqueFd input = file_with(document_text("dedupfs-events", event_json(event, now), JsonLayout::kLine));
   if (!input) return fmt::format("{}: {}", program, std::strerror(errno));
   const std::vector<std::string> environment = environment_of(event, now);
   const pid_t child = ::fork();
   if (child < 0) return fmt::format("{}: {}", program, std::strerror(errno));
-  if (child == 0) become(program, environment, input.get());
+  if (child == 0) become(program, environment, input.get(), output);
   return await(child, program, limit);
 }
 
@@ -128,7 +131,8 @@ nlohmann::json event_json(const Event& event, std::int64_t unix_seconds) {
                    "time", unix_seconds);
 }
 
-std::vector<std::string> run_event_hooks(const Path& folder, const Event& event, std::chrono::milliseconds limit) {
+std::vector<std::string> run_event_hooks(const Path& folder, const Event& event, std::chrono::milliseconds limit,
+                                         HookOutput output) {
   struct stat status {};
   if (::stat(folder.c_str(), &status) != 0) {
     if (errno == ENOENT) return {};
@@ -137,8 +141,8 @@ std::vector<std::string> run_event_hooks(const Path& folder, const Event& event,
   if (const std::string why = distrust(status, folder.string()); !why.empty()) return {why};
   std::vector<std::string> names;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
-    if (!is_left_out(entry.path().filename())) names.push_back(entry.path().filename());
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+    if (!is_left_out(entry->path().filename())) names.push_back(entry->path().filename());
   std::vector<std::string> failures;
   if (error) failures.push_back(folder.string() + ": " + error.message());
   std::ranges::sort(names);
@@ -146,7 +150,7 @@ std::vector<std::string> run_event_hooks(const Path& folder, const Event& event,
     const std::string program = folder / name;
     if (::stat(program.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || (status.st_mode & 0111) == 0) continue;
     std::string failure = distrust(status, program);
-    if (failure.empty()) failure = run_one(program, event, limit);
+    if (failure.empty()) failure = run_one(program, event, limit, output);
     if (!failure.empty()) failures.push_back(std::move(failure));
   }
   return failures;

@@ -17,10 +17,14 @@
 
 namespace dedupfs {
 
+// Where the standard output of the programs goes: that of this process may be for something else.
+enum class HookOutput { kStandardOutput, kStandardError };
+
 // A line for each failure. A missing folder is none. Not run, and a failure: files that others than root or this user can change, if
 // they are executable; the same for the folder. Skipped: files that are not executable, and names that are hidden or end in '~' or
 // as files of dpkg and rpm do.
-std::vector<std::string> run_event_hooks(const Path& folder, const Event& event, std::chrono::milliseconds limit);
+std::vector<std::string> run_event_hooks(const Path& folder, const Event& event, std::chrono::milliseconds limit,
+                                         HookOutput output = HookOutput::kStandardOutput);
 
 // The document that a program gets.
 nlohmann::json event_json(const Event& event, std::int64_t unix_seconds);

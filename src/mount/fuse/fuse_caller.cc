@@ -9,14 +9,11 @@
 #include <sstream>
 #include <string>
 
+#include "base/text_of_file.h"
+
 namespace dedupfs {
 
 namespace {
-
-std::string text_of_file(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 // The ids in the user namespace of a process. Only a privileged process of our own namespace can make another namespace with the
 // same ids.

@@ -41,8 +41,9 @@ ProcessWork work_of_this_process() {
   ProcessWork work;
   const std::string own = std::to_string(::gettid());
   std::error_code error;
-  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", error))
-    if (task.path().filename() != own) add_work_of_thread(task.path(), work);
+  for (std::filesystem::directory_iterator task("/proc/self/task", error), end; !error && task != end;
+       task.increment(error))
+    if (task->path().filename() != own) add_work_of_thread(task->path(), work);
   return work;
 }
 

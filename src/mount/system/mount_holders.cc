@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <system_error>
 
 #include "base/printable.h"
+#include "base/text_of_file.h"
 #include "mount/system/mount_table.h"
 
 namespace dedupfs {
@@ -26,11 +25,6 @@ std::optional<pid_t> process_in(const std::string& name) {
   return process;
 }
 
-std::string text_of(const Path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 }  // namespace
 
 std::vector<MountHolder> find_mount_holders(const std::string& device, const Path& proc) {
@@ -43,7 +37,7 @@ std::vector<MountHolder> find_mount_holders(const std::string& device, const Pat
     if (!table) continue;
     const auto mount = std::ranges::find(*table, device, &MountEntry::device);
     if (mount == table->end()) continue;
-    std::string name = text_of(entry->path() / "comm");
+    std::string name = text_of_file(entry->path() / "comm");
     if (name.ends_with('\n')) name.pop_back();
     holders.push_back({*process, std::move(name), mount->mountpoint});
   }

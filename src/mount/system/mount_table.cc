@@ -59,6 +59,11 @@ Error not_credible(const MountEntry& entry) {
                                                 entry.mountpoint.string(), entry.user.value_or(0), entry.source)};
 }
 
+// A folder that may not be looked into could be a volume.
+bool says_that_none_is_there(const Error& error) {
+  return error.code() == ErrorCode::kNotFound || error.code() == ErrorCode::kNotDirectory;
+}
+
 Result<FoundVolume> locate(const Path& given) {
   DEDUPFS_ASSIGN(const Path path, canonical_in_time(given));
   const auto superblock = stat_in_time(path / kSuperblockFile);
@@ -66,6 +71,7 @@ Result<FoundVolume> locate(const Path& given) {
   if (superblock.error().code() == ErrorCode::kInterrupted) return superblock.error();
   DEDUPFS_ASSIGN(const auto table, read_mount_table());
   const auto entry = find_dedupfs_mount_above(table, path);
+  if (!entry && !says_that_none_is_there(superblock.error())) return superblock.error();
   if (!entry)
     return Error{ErrorCode::kNotFound, given.string() + " is not a dedupfs volume, and not a path in a mounted one"};
   if (!is_credible(*entry)) return not_credible(*entry);

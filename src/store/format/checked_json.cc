@@ -82,6 +82,10 @@ Result<nlohmann::json> decode_checked_json(std::string_view text) {
 }
 
 Result<void> write_copies(BackingFolder& volume, std::string_view json) {
+  if (json.size() > kMaxSuperblockBytes)
+    return Error{ErrorCode::kTooLarge,
+                 fmt::format("{} of {} would have {} bytes, and nobody reads more than {}", kSuperblockFile,
+                             volume.path().string(), json.size(), kMaxSuperblockBytes)};
   DEDUPFS_TRY(replace_file(volume, kSuperblockCopyFile, bytes_of(json)));
   crash_point("superblock.copy-written");
   return replace_file(volume, kSuperblockFile, bytes_of(json));

@@ -113,7 +113,9 @@ TEST_F(SnapshotHoldsTest, ADateIsOnlyPutOff) {
   ASSERT_TRUE(ok(fs->hold_snapshot("s", in(10 * kDay))));
   EXPECT_TRUE(fails_with(ErrorCode::kNotPermitted, fs->hold_snapshot("s", in(9 * kDay))));
   EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, fs->hold_snapshot("s", in(0))));
-  EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, fs->hold_snapshot("s", INT64_MAX)));
+  const auto too_far = fs->hold_snapshot("s", INT64_MAX);
+  EXPECT_TRUE(fails_with(ErrorCode::kInvalidArgument, too_far));
+  EXPECT_THAT(too_far.error().message(), HasSubstr("a hold cannot last so long: give a date before"));
   EXPECT_TRUE(fails_with(ErrorCode::kNotFound, fs->hold_snapshot("never", in(kDay))));
   clocks->unix_seconds +=
       11 * kDay;  // a clock that is set forward makes a later date nearer, but the time does not get shorter

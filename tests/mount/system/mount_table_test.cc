@@ -127,6 +127,18 @@ TEST(FindVolume, FolderOfAVolumeIsAVolumeAndAllOfIt) {
   }
 }
 
+// A link to itself stands for a folder that this user may not read: for root there is none.
+TEST(FindVolume, WhatCannotBeLookedAtIsNotCalledNoVolume) {
+  const TempDir directory;
+  std::filesystem::create_symlink(kSuperblockFile, directory.path() / kSuperblockFile);
+
+  const auto found = find_volume(directory.path());
+
+  ASSERT_FALSE(found);
+  EXPECT_NE(found.error().message().find("symbolic links"), std::string::npos) << found.error().message();
+  EXPECT_EQ(found.error().message().find("is not a dedupfs volume"), std::string::npos);
+}
+
 TEST(CanonicalMountpoint, ResolvesLinksAndDots) {
   const TempDir directory;
   const Path real = std::filesystem::canonical(directory.path());

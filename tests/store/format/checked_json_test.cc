@@ -59,6 +59,19 @@ TEST(CheckedJson, TheFirstWholeCopyIsReadAndRepairsTheOther) {
   EXPECT_TRUE(damage_of_copies(*folder, judge_any).empty());
 }
 
+TEST(CheckedJson, WhatNobodyReadsIsNotWritten) {
+  const auto disk = std::make_shared<MemoryDisk>();
+  const auto folder = disk->open_root("/").value();
+  const std::string text = encode_checked_json({{"name", "value"}});
+  ASSERT_TRUE(write_copies(*folder, text));
+
+  const auto written = write_copies(*folder, encode_checked_json({{"name", std::string(kMaxSuperblockBytes, 'x')}}));
+
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code(), ErrorCode::kTooLarge);
+  EXPECT_EQ(read_copies(*folder, judge_any).value(), text);
+}
+
 TEST(CheckedJson, ANewerFormatIsNamed) {
   const nlohmann::json newer = {{"magic", kSuperblockMagic}, {"format_version", 99}};
   EXPECT_EQ(read_clear_features(newer).error().code(), ErrorCode::kVersion);

@@ -75,18 +75,25 @@ TEST_F(Commands, CheckValues) {
   std::uint64_t count = 0;
   double percent = 0;
   std::optional<int> descriptor;
-  std::string kind;
+  std::optional<std::uint64_t> limit;
+  std::string kind, file;
   app.add_option("--count", count, "").in_range(std::uint64_t{1}, std::uint64_t{9});
   app.add_option("--percent", percent, "").in_range(0.0, 99.5);
   app.add_option("--descriptor", descriptor, "").not_negative();
   app.add_option("--kind", kind, "").one_of({"borg", "restic"});
+  app.add_option("--limit", limit, "");
+  app.add_option("--file", file, "").not_empty();
 
   EXPECT_EQ(error_of({"--count", "9", "--percent", "99.5", "--descriptor", "0", "--kind", "restic"}), "");
 
   // CLI11 2.3 says "1 to 9", and 2.4 "[1 - 9]".
   EXPECT_THAT(error_of({"--count", "10"}), ContainsRegex("^--count: Value 10 not in range \\[?1 (to|-) 9"));
   EXPECT_THAT(error_of({"--percent", "99.6"}), HasSubstr("not in range"));
-  EXPECT_THAT(error_of({"--descriptor", "-1"}), HasSubstr("not in range"));
+  EXPECT_EQ(error_of({"--descriptor", "-1"}), "--descriptor: '-1' is not a whole number, 0 or more");
+  EXPECT_EQ(error_of({"--descriptor", ""}), "--descriptor: '' is not a whole number, 0 or more");
+  EXPECT_EQ(error_of({"--count", "-1"}), "--count: '-1' is not a whole number, 0 or more");
+  EXPECT_EQ(error_of({"--limit", "-1"}), "--limit: '-1' is not a whole number, 0 or more");
+  EXPECT_EQ(error_of({"--file", ""}), "--file: it is empty");
   EXPECT_EQ(error_of({"--kind", "tar"}), "--kind: tar not in {borg,restic}");
 }
 
