@@ -49,6 +49,12 @@ Filesystem::~Filesystem() {
 Result<void> Filesystem::close(const ClosingGoesOn& goes_on) {
   parts_->stop();
   if (parts_->closed.exchange(true) || parts_->volume->read_only()) return {};
+  const Result<void> closed = close_writable(goes_on);
+  if (!closed) parts_->volume->note_lost_changes();
+  return closed;
+}
+
+Result<void> Filesystem::close_writable(const ClosingGoesOn& goes_on) {
   parts_->holds.note_time();
   if (parts_->history) parts_->history->take_last();
   DEDUPFS_TRY(parts_->transactions.finish());
