@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <ctime>
 #include <utility>
 
@@ -295,8 +296,10 @@ Result<void> Filesystem::sync_file(InodeNumber inode) {
 
 Result<SpaceReport> Filesystem::space() {
   DEDUPFS_ASSIGN(const SpaceGuard::Room room, parts_->space.room());
-  const std::uint64_t taken_bytes = parts_->volume_size.bytes();
-  return SpaceReport{taken_bytes + room.available_bytes, room.available_bytes, parts_->numbers->in_use()};
+  DEDUPFS_ASSIGN(const std::uint64_t total_bytes, parts_->volume_size.bytes());
+  // More than the total is available if others have freed room on the disk since it was measured.
+  return SpaceReport{std::max(total_bytes, room.available_bytes), room.available_bytes, room.total_bytes,
+                     parts_->numbers->in_use()};
 }
 
 Result<TreeSpace> Filesystem::space_of(InodeNumber inode) {
