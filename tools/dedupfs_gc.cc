@@ -71,6 +71,8 @@ class Gc {
     if (answer) return asked_.wait ? await_end(volume, *answer) : answer;
     if (answer.error().code() != ErrorCode::kNotFound) return answer.error();
     if (asked_.action == "start") return reclaim_unmounted(volume, rate);
+    const auto table = read_mount_table();
+    if (table && find_dedupfs_mount(*table, volume)) return answer.error();  // mounted, but without a control socket
     return Error{ErrorCode::kNotFound, volume.string() +
                                            " is not mounted, so no reclaim or settling runs in the background: --" +
                                            asked_.action + " needs a mounted volume"};

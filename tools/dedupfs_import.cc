@@ -183,7 +183,8 @@ class Import {
   // It has the date of the archive, or now if that is of a clock that was fast. One that is there already, from a run that was
   // killed, must hold this very folder.
   Result<void> take_snapshot(const BackupArchive& archive, const std::string& name) const {
-    DEDUPFS_ASSIGN(SnapshotTarget snapshots, SnapshotTarget::open(target_.mountpoint, /*foreign=*/false));
+    DEDUPFS_ASSIGN(SnapshotTarget snapshots,
+                   SnapshotTarget::open(target_.mountpoint, SnapshotTarget::Access::kChange, /*foreign=*/false));
     const auto made = snapshots.create(name, std::clamp<std::int64_t>(archive.unix_seconds, 0, std::time(nullptr)));
     if (made) return {};
     if (made.error().code() != ErrorCode::kExists) return made.error().with("no snapshot of it was made");

@@ -169,11 +169,19 @@ Result<Snapshots> act(SnapshotTarget& target, const SnapshotArguments& asked, De
   return target.list();
 }
 
+Result<SnapshotTarget> target_of(const SnapshotArguments& asked, const Console& console) {
+  const bool only_reads = asked.action == "list" || asked.action == "diff" || asked.is_dry_run;
+  if (only_reads)
+    return SnapshotTarget::open(asked.path, SnapshotTarget::Access::kRead, asked.foreign,
+                                reading_backing(asked.key, asked.foreign, console));
+  return SnapshotTarget::open(asked.path, SnapshotTarget::Access::kChange, asked.foreign,
+                              keyed_backing(asked.key, asked.foreign));
+}
+
 Result<Outcome> act_on_volume(const SnapshotArguments& asked, const Console& console, const Process& process,
                               Deeds& deeds) {
   const LogTo log(console.err(), "dedupfs-snapshot", spdlog::level::warn);
-  DEDUPFS_ASSIGN(SnapshotTarget target,
-                 SnapshotTarget::open(asked.path, asked.foreign, keyed_backing(asked.key, asked.foreign)));
+  DEDUPFS_ASSIGN(SnapshotTarget target, target_of(asked, console));
   Outcome outcome;
   DEDUPFS_ASSIGN(outcome.snapshots, act(target, asked, deeds));
   if (asked.action == "list" && !asked.is_quick && !outcome.snapshots.all.empty()) {
@@ -191,10 +199,9 @@ Result<Outcome> act_on_volume(const SnapshotArguments& asked, const Console& con
   return outcome;
 }
 
-Result<nlohmann::json> difference(const SnapshotArguments& asked, std::ostream& err) {
-  const LogTo log(err, "dedupfs-snapshot", spdlog::level::warn);
-  DEDUPFS_ASSIGN(SnapshotTarget target,
-                 SnapshotTarget::open(asked.path, asked.foreign, keyed_backing(asked.key, asked.foreign)));
+Result<nlohmann::json> difference(const SnapshotArguments& asked, const Console& console) {
+  const LogTo log(console.err(), "dedupfs-snapshot", spdlog::level::warn);
+  DEDUPFS_ASSIGN(SnapshotTarget target, target_of(asked, console));
   const bool is_to_present = asked.to == kPresentName;
   DEDUPFS_ASSIGN(nlohmann::json diff, target.diff(asked.from, is_to_present ? std::nullopt : std::optional(asked.to)));
   DEDUPFS_TRY(target.close());
@@ -202,7 +209,7 @@ Result<nlohmann::json> difference(const SnapshotArguments& asked, std::ostream& 
 }
 
 int show_diff(const SnapshotArguments& asked, const Console& console) {
-  const auto diff = difference(asked, console.err());
+  const auto diff = difference(asked, console);
   if (!diff) return console.fail(diff.error());
   return show(console, "dedupfs-snapshot-diff", *diff, kDone,
               [](const nlohmann::json& shown) { return diff_screen(shown.at("changes")); });

@@ -34,23 +34,22 @@ class Watched {
  public:
   explicit Watched(std::string path) : path_(std::move(path)) {}
 
-  // By the control socket; for who may not use that, through the mount.
+  // By the control socket; for who may not use that, and where there is none, through the mount.
   Result<nlohmann::json> ask() {
     auto answer = ask_privately();
-    if (answer || answer.error().code() != ErrorCode::kAccessDenied) return answer;
-    DEDUPFS_ASSIGN(PublicAnswer shown, ask_publicly(path_, "dedupfs.live"));
-    if (const auto doubt = doubt_about(shown.mount)) title_ = fmt::format("{} ({})", path_, *doubt);
-    return std::move(shown.json);
+    const bool has_no_socket = !answer && answer.error().code() == ErrorCode::kNotFound;
+    if (!has_no_socket && (answer || answer.error().code() != ErrorCode::kAccessDenied)) return answer;
+    auto shown = ask_publicly(path_, "dedupfs.live");
+    if (!shown) return has_no_socket ? answer.error() : shown.error();
+    if (const auto doubt = doubt_about(shown->mount)) title_ = fmt::format("{} ({})", path_, *doubt);
+    return std::move(shown->json);
   }
   const std::string& title() const { return title_; }
 
  private:
   Result<nlohmann::json> ask_privately() const {
     DEDUPFS_ASSIGN(const Path volume, find_volume(path_));
-    auto answer = control_request(volume, {{"command", "live"}});
-    if (!answer && answer.error().code() == ErrorCode::kNotFound)
-      return Error{ErrorCode::kNotFound, path_ + " is not mounted: only a mounted volume can be watched"};
-    return answer;
+    return control_request(volume, {{"command", "live"}});
   }
 
   const std::string path_;

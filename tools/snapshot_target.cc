@@ -20,13 +20,15 @@
 
 namespace dedupfs::tools {
 
-Result<SnapshotTarget> SnapshotTarget::open(const Path& path, bool foreign, const std::shared_ptr<Backing>& backing) {
+Result<SnapshotTarget> SnapshotTarget::open(const Path& path, Access access, bool foreign,
+                                            const std::shared_ptr<Backing>& backing) {
   SnapshotTarget target;
   DEDUPFS_ASSIGN(target.volume_, find_whole_volume(path));
   const auto daemon = ControlClient::connect(target.volume_);
   if (daemon) return target;
   if (daemon.error().code() != ErrorCode::kNotFound) return daemon.error();
-  DEDUPFS_ASSIGN(auto volume, Volume::open(target.volume_, {.foreign = foreign}, backing));
+  DEDUPFS_ASSIGN(auto volume,
+                 Volume::open(target.volume_, {.read_only = access == Access::kRead, .foreign = foreign}, backing));
   DEDUPFS_ASSIGN(target.filesystem_, Filesystem::open(std::move(volume), {}));
   return target;
 }

@@ -28,7 +28,10 @@ class SnapshotTarget {
     Holds holds;
   };
 
-  static Result<SnapshotTarget> open(const Path& path, bool foreign,
+  // A volume without a daemon is opened only to read it, or to change it. Reading writes nothing in its folder.
+  enum class Access { kRead, kChange };
+
+  static Result<SnapshotTarget> open(const Path& path, Access access, bool foreign,
                                      const std::shared_ptr<Backing>& backing = volume_disk());
 
   // Each returns the list after its change.
@@ -54,7 +57,7 @@ class SnapshotTarget {
   Result<nlohmann::json> ask_for_changes(const nlohmann::json& request, nlohmann::json& changes) const;
 
   Path volume_;
-  std::unique_ptr<Filesystem> filesystem_;  // null if the volume is mounted
+  std::unique_ptr<Filesystem> filesystem_;  // null if its daemon is asked
 };
 
 }  // namespace dedupfs::tools

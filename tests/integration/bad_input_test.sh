@@ -71,12 +71,25 @@ check_refused "dedupfs-stat refuses what is no volume" 1 'volume' dedupfs-stat "
 
 if is_root; then
   mkdir "$scratch/bound"
-  rm -rf "$volume" && mkfs.dedupfs "$volume" >/dev/null && mount_volume && echo kept >"$mnt/file" && unmount_volume
+  rm -rf "$volume" && mkfs.dedupfs "$volume" >/dev/null && mount_volume && echo kept >"$mnt/file" &&
+    dedupfs-snapshot create "$mnt" first 2>/dev/null && dedupfs-quota set "$mnt" --files 100 >/dev/null && unmount_volume
   mount --bind "$volume" "$scratch/bound" && mount -o remount,ro,bind "$scratch/bound"
   check_refused "mount read-write from a read-only disk says so" 32 'read-only' dedupfs "$scratch/bound" "$mnt"
+  check_equal "and names the remedy once" 1 "$(dedupfs "$scratch/bound" "$mnt" 2>&1 | grep -o -e '-o ro\b' | wc -l)"
+  check_refused "fsck.dedupfs -y does not advise a mount" 8 'read-only disk.*mounted for writing' fsck.dedupfs -y "$scratch/bound"
+  check_refused "nor does dedupfs-gc" 2 'read-only disk.*mounted for writing' dedupfs-gc "$scratch/bound"
+  check "dedupfs-snapshot list reads it there" eval 'dedupfs-snapshot list "$scratch/bound" | grep -q first'
+  check "and so does diff" dedupfs-snapshot diff "$scratch/bound" first
   check "mount -o ro works from a read-only disk" dedupfs "$scratch/bound" "$mnt" -o ro
   check "and reads" grep -q kept "$mnt/file"
   check_equal "and is asked through the mount, since it has no socket" True "$(stat_of mounted)"
+  check "the snapshots of such a mount are listed" eval 'dedupfs-snapshot list "$mnt" | grep -q first'
+  check "its quotas, too" eval 'dedupfs-quota list "$mnt" | grep -q 100'
+  check "and what goes on there" dedupfs-top --once --interval 1.5 "$mnt"
+  check "and its scrub" dedupfs-scrub --status "$mnt"
+  check_refused "a scrub there cannot be started, for a reason that is true" 2 "is mounted read-only at $mnt.*fsck.dedupfs -n" \
+    dedupfs-scrub "$mnt"
+  check_refused "there is no reclaim to ask for" 2 "is mounted read-only at $mnt" dedupfs-gc --status "$mnt"
   # It cannot be asked when it ends, only whether it still has the volume.
   check "unmounting waits until the daemon of a read-only mount has let go, too" eval \
     'umount.dedupfs "$mnt" && flock --nonblock "$volume/lock" true'

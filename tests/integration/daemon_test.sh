@@ -129,6 +129,34 @@ echo more >"$mnt/more"
 check "unmount" unmount_volume
 check "and the volume is whole" fsck.dedupfs -n "$volume"
 
+# A daemon that cannot be reached at its control socket.
+mount_volume commit=600
+rm "$volume/control.sock"
+head -c 3000000 /dev/urandom >"$mnt/unasked"
+check "umount.dedupfs without a control socket" unmount_volume
+check "it has waited for the daemon, which closed the volume" eval 'no_daemon && [ ! -s "$volume/lock" ] && fsck.dedupfs -n "$volume"'
+mount_volume commit=600
+mv "$volume" "$volume.moved"
+head -c 3000000 /dev/urandom >"$mnt/moved"
+cp "$mnt/moved" "$scratch/moved"
+check_refused "without the folder of the volume it says that not all is certain to be durable" 64 'some changes may not be durable.*control socket' unmount_volume
+wait_until 60 no_daemon
+mv "$volume.moved" "$volume"
+mount_volume ro
+check "what was written is there, since it went through the mount" cmp "$mnt/moved" "$scratch/moved"
+rm -f "$volume/control.sock" "$volume/lock"
+check "a read-only mount needs neither socket nor lock" unmount_volume
+wait_until 60 no_daemon
+cp -a "$volume" "$scratch/whole"
+mount_volume commit=600
+rm -r "$volume/control.sock" "$volume/containers"
+head -c 3000000 /dev/urandom >"$mnt/lost"
+check_refused "without a control socket it says what cannot be made durable" 32 'stays mounted.*cannot be made durable' unmount_volume
+check_refused "-f says that it is lost" 64 'some changes may not be durable' umount.dedupfs -f "$mnt"
+wait_until 60 no_daemon
+check "who lost changes leaves its process id in the lock" test -s "$volume/lock"
+rm -r "$volume" && mv "$scratch/whole" "$volume"
+
 # kill -9.
 die() { kill -9 "$(daemon_pid)" && wait_until 60 no_daemon; }
 mount_volume

@@ -24,10 +24,13 @@ check_refused "dedupfs-snapshot refuses it" 2 "$foreign" dedupfs-snapshot list "
 "${user[@]}" mkdir "$scratch/home/empty"
 check_refused "mkfs.dedupfs refuses a folder of another user" 8 "$foreign" mkfs.dedupfs "$scratch/home/empty"
 check "mkfs.dedupfs --foreign makes one there" mkfs.dedupfs --foreign "$scratch/home/empty"
+check "dedupfs-snapshot --foreign lists" dedupfs-snapshot list --foreign "$volume"
+check "a dry run" dedupfs-snapshot create --dry-run --foreign "$volume" first
+check_equal "who only reads leaves no file of root's there" "" "$(find "$volume" -user root)"
 check "fsck.dedupfs --foreign" fsck.dedupfs -y --foreign "$volume"
 check "dedupfs-stat --foreign" dedupfs-stat --foreign "$volume"
 check "dedupfs-gc --foreign" dedupfs-gc --wait --foreign "$volume"
-check "dedupfs-snapshot --foreign" dedupfs-snapshot list --foreign "$volume"
+check "dedupfs-snapshot --foreign" dedupfs-snapshot create --foreign "$volume" first
 
 own=$scratch/own
 mkfs.dedupfs "$own" >/dev/null

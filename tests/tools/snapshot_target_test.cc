@@ -21,7 +21,7 @@ TEST(SnapshotTarget, ACopyHasTheDateOfItsOriginalMountedOrNot) {
   const ServedVolume served;
   const ClosedVolume closed;
   for (const std::string& path : {served.path(), closed.path()}) {
-    SnapshotTarget target = value_of(SnapshotTarget::open(path, /*foreign=*/false));
+    SnapshotTarget target = value_of(SnapshotTarget::open(path, SnapshotTarget::Access::kChange, /*foreign=*/false));
 
     EXPECT_EQ(date_of_first(value_of(target.create("copy", kThen))), kThen);
     EXPECT_TRUE(ok(target.close()));
@@ -39,7 +39,8 @@ TEST(SnapshotTarget, ADaemonThatKnowsNoDatesLeavesNoSnapshotOfToday) {
     return handle(asked, wanted);
   };
   const auto server = value_of(ControlServer::start(*filesystem->volume().folder(), handlers, {}));
-  SnapshotTarget target = value_of(SnapshotTarget::open(filesystem.path(), /*foreign=*/false));
+  SnapshotTarget target =
+      value_of(SnapshotTarget::open(filesystem.path(), SnapshotTarget::Access::kChange, /*foreign=*/false));
 
   const auto made = target.create("copy", kThen);
 

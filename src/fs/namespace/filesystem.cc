@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <ctime>
 #include <utility>
 
@@ -49,6 +50,12 @@ Filesystem::~Filesystem() {
 Result<void> Filesystem::close(const ClosingGoesOn& goes_on) {
   parts_->stop();
   if (parts_->closed.exchange(true) || parts_->volume->read_only()) return {};
+  const Result<void> closed = close_writable(goes_on);
+  if (!closed) parts_->volume->note_lost_changes();
+  return closed;
+}
+
+Result<void> Filesystem::close_writable(const ClosingGoesOn& goes_on) {
   parts_->holds.note_time();
   if (parts_->history) parts_->history->take_last();
   DEDUPFS_TRY(parts_->transactions.finish());
@@ -289,8 +296,10 @@ Result<void> Filesystem::sync_file(InodeNumber inode) {
 
 Result<SpaceReport> Filesystem::space() {
   DEDUPFS_ASSIGN(const SpaceGuard::Room room, parts_->space.room());
-  const std::uint64_t taken_bytes = parts_->volume_size.bytes();
-  return SpaceReport{taken_bytes + room.available_bytes, room.available_bytes, parts_->numbers->in_use()};
+  DEDUPFS_ASSIGN(const std::uint64_t total_bytes, parts_->volume_size.bytes());
+  // More than the total is available if others have freed room on the disk since it was measured.
+  return SpaceReport{std::max(total_bytes, room.available_bytes), room.available_bytes, room.total_bytes,
+                     parts_->numbers->in_use()};
 }
 
 Result<TreeSpace> Filesystem::space_of(InodeNumber inode) {

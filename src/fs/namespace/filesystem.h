@@ -188,6 +188,8 @@ class Filesystem {
 
  private:
   explicit Filesystem(std::unique_ptr<FilesystemParts> parts);
+  Result<void> close_writable(const ClosingGoesOn& goes_on);
+
   std::unique_ptr<FilesystemParts> parts_;
 };
 

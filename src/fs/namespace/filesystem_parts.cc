@@ -1,5 +1,6 @@
 #include "fs/namespace/filesystem_parts.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "fs/background/stored_references.h"
@@ -33,7 +34,11 @@ HistoryHost history_host(FilesystemParts& parts) {
 FilesystemParts::FilesystemParts(std::unique_ptr<Volume> its_volume, std::unique_ptr<InodeNumbers> its_numbers,
                                  const FilesystemOptions& options, Shortcuts shortcuts)
     : volume(std::move(its_volume)),
-      volume_size([this] { return *disk_bytes_of(*volume); }),
+      volume_size([this]() -> Result<std::uint64_t> {
+        const std::uint64_t taken_bytes = *disk_bytes_of(*volume);
+        DEDUPFS_ASSIGN(const SpaceGuard::Room room, space.room());
+        return std::min(taken_bytes + room.available_bytes, room.total_bytes);
+      }),
       writability(volume->read_only()),
       budget(options.dirty_bytes, [this] { transactions.request_prepare(); }),
       quota_ledger(volume->metadata()),

@@ -54,8 +54,9 @@ struct DirectoryStream {
 };
 
 struct SpaceReport {
-  std::uint64_t total_bytes = 0;      // the size of the volume (about a second ago) and the available space
+  std::uint64_t total_bytes = 0;      // what the volume took and what was available, both about a second ago
   std::uint64_t available_bytes = 0;  // for file data, without the reserve for metadata of deletions and commits
+  std::uint64_t disk_bytes = 0;       // the size of the disk, which others use, too
   std::uint64_t inodes = 0;           // in use
 };
 

@@ -12,11 +12,11 @@ constexpr int kShareOfTime = 50;
 
 }  // namespace
 
-std::uint64_t VolumeSize::bytes() {
+Result<std::uint64_t> VolumeSize::bytes() {
   const MutexLock lock(mutex_);
   const Clock::time_point begin = now_();
   if (begin < known_until_) return known_;
-  known_ = measure_();
+  DEDUPFS_ASSIGN(known_, measure_());
   const Clock::time_point end = now_();
   known_until_ = end + std::max<Clock::duration>(kTrustedFor, (end - begin) * kShareOfTime);
   return known_;

@@ -1,7 +1,7 @@
 // How far a background job of a daemon is, as everybody may know it who can see the mount.
 //
 // Threads: the caller must have no other threads: it may fork.
-// Failure: as ask_job(); for a user who is not root nor the owner, as ask_publicly().
+// Failure: as ask_job(); for a user who is not root nor the owner, and for a mount without a control socket, as ask_publicly().
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -41,7 +41,11 @@ Result<void> commit_through(const MountEntry& entry) {
 
 Result<void> sync_volume(const Path& given) {
   DEDUPFS_ASSIGN(const MountEntry entry, find_mount_of(given));
-  return do_in_time("the daemon of " + entry.mountpoint.string() + " to make everything durable", {},
+  return sync_mount(entry, {});
+}
+
+Result<void> sync_mount(const MountEntry& entry, const Patience& patience) {
+  return do_in_time("the daemon of " + entry.mountpoint.string() + " to make everything durable", patience,
                     [&] { return commit_through(entry); });
 }
 

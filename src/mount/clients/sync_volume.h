@@ -3,6 +3,8 @@
 
 #include "base/backing.h"
 #include "base/result.h"
+#include "mount/system/mount_table.h"
+#include "mount/system/patience.h"
 
 namespace dedupfs {
 
@@ -14,5 +16,7 @@ namespace dedupfs {
 // Failure: kNotFound if nothing is mounted there; kInterrupted after an hour; kNoSpace or kIo if a change of any program could
 //          not be stored.
 Result<void> sync_volume(const Path& given);
+// The same for a mount of the kernel's list. kAccessDenied if the caller may not open its root; kBusy if another filesystem lies on top.
+Result<void> sync_mount(const MountEntry& entry, const Patience& patience);
 
 }  // namespace dedupfs

@@ -17,7 +17,9 @@
 
 #include "base/size.h"
 #include "base/unique_fd.h"
+#include "mount/clients/sync_volume.h"
 #include "mount/control/control_socket.h"
+#include "mount/daemon/dead_mount.h"
 #include "mount/daemon/remount.h"
 #include "mount/system/in_time.h"
 #include "mount/system/mount_holders.h"
@@ -45,8 +47,10 @@ class Unmounting {
     DEDUPFS_TRY(find_mount());
     DEDUPFS_TRY(find_daemon());
     UniqueFd process;
-    if (daemon_) {
-      step("committing " + entry_.source);
+    step("committing " + entry_.source);
+    if (!daemon_) {
+      DEDUPFS_TRY(commit_through_mount());
+    } else {
       DEDUPFS_TRY(commit());
       process = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, daemon_->daemon_pid(), 0)));
       DEDUPFS_TRY(send_await_unmount(*daemon_));
@@ -55,6 +59,8 @@ class Unmounting {
     step(entry_.mountpoint.string() + " is unmounted");
     if (request_.mode == UnmountMode::kLazy || is_still_mounted_elsewhere()) return {};
     auto closed = daemon_ ? await_daemon(process) : await_lock();
+    if (!closed && closed.error().code() != ErrorCode::kInterrupted)
+      return Error{ErrorCode::kInterrupted, closed.error().message()};  // it is unmounted all the same
     if (closed) step(entry_.source + " is closed");
     if (closed && landed_bytes_ >= kLandedToMention)
       say(fmt::format("{} of new data is not settled yet: it gets smaller by dedupfs-gc --settle {}",
@@ -96,8 +102,10 @@ class Unmounting {
 
   // Unmounting sends the remaining writes to the daemon. If the daemon does not take them, the system call hangs for ever.
   Result<void> unmount_in_time() const {
-    auto done = do_in_time("the kernel to unmount " + entry_.mountpoint.string(), request_.patience,
-                           [this] { return unmount(entry_.mountpoint, request_.mode); });
+    auto done =
+        do_in_time("the kernel to unmount " + entry_.mountpoint.string(), request_.patience,
+                   // The question that hangs keeps the mount busy until the connection is aborted.
+                   [this] { return unmount(entry_.mountpoint, mount_hangs_ ? UnmountMode::kAbort : request_.mode); });
     if (done || done.error().code() != ErrorCode::kInterrupted) return done;
     const auto table = read_mount_table();
     const bool is_there = !table || find_dedupfs_mount(*table, entry_.mountpoint).has_value();
@@ -118,7 +126,8 @@ class Unmounting {
     if (!client) {
       const bool of_another = client.error().code() == ErrorCode::kAccessDenied;
       if (of_another && ::geteuid() != 0) return client.error();
-      if (client.error().code() == ErrorCode::kInterrupted) return not_answering(client.error());
+      is_silent_ = client.error().code() == ErrorCode::kInterrupted;
+      if (is_silent_) return not_answering(client.error());
       if (of_another || client.error().code() == ErrorCode::kCorruption) say(client.error().message());
       return {};
     }
@@ -129,7 +138,8 @@ class Unmounting {
       return {};
     }
     const auto info = client->request({{"command", "info"}});
-    if (!info && info.error().code() == ErrorCode::kInterrupted) return not_answering(info.error());
+    is_silent_ = !info && info.error().code() == ErrorCode::kInterrupted;
+    if (is_silent_) return not_answering(info.error());
     if (info && serves_this_mount(*info))
       daemon_ = std::move(*client);
     else
@@ -162,10 +172,49 @@ class Unmounting {
     if (synced)
       if (const auto landed = read_answer([&] { return synced->value("landed_bytes", std::uint64_t{0}); }))
         landed_bytes_ = *landed;
-    if (synced || request_.mode == UnmountMode::kForce) return {};
+    return synced ? Result<void>() : not_durable(synced.error());
+  }
+
+  Result<void> not_durable(const Error& error) const {
+    if (request_.mode == UnmountMode::kForce) return {};
     return Error{ErrorCode::kIo, fmt::format("{} stays mounted, because its changes cannot be made durable: {} (to "
                                              "unmount anyway and lose them, use -f)",
-                                             entry_.mountpoint.string(), synced.error().message())};
+                                             entry_.mountpoint.string(), error.message())};
+  }
+
+  // ------------------------------------------------------------ a daemon that cannot be asked
+
+  // The kernel carries the request to the daemon of this very mount.
+  Result<void> commit_through_mount() {
+    if (entry_.is_in_bucket()) return {};  // nothing is written to it
+    lock_ = lock_of_daemon();
+    if (is_silent_) return {};
+    const auto dead = is_dead_mount(entry_.mountpoint, patience());
+    if (dead && *dead) {
+      is_dead_ = true;
+      return {};
+    }
+    const Result<void> synced = dead ? sync_mount(entry_, patience()) : dead.error();
+    if (synced) return {};
+    switch (synced.error().code()) {
+      case ErrorCode::kInterrupted: mount_hangs_ = true; return not_answering(synced.error());
+      case ErrorCode::kBusy: return synced;      // another filesystem lies on top
+      case ErrorCode::kAccessDenied: return {};  // FUSE keeps out all but the user who mounted, root too
+      default: lacks_commit_ = true; return not_durable(synced.error());
+    }
+  }
+
+  // The daemon holds the lock to the last moment: one that writes for itself, those that read share it. Empty if nobody holds the
+  // lock in this folder: the volume was moved, or the lock was removed.
+  UniqueFd lock_of_daemon() const {
+    UniqueFd lock(::open((Path(entry_.source) / kLockFile).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) lock.reset();
+    return lock;
+  }
+
+  Error not_certain(std::string_view why) const {
+    return {ErrorCode::kInterrupted,
+            fmt::format("{} is unmounted, but some changes may not be durable: {}", entry_.mountpoint.string(), why)};
   }
 
   // ------------------------------------------------------------ its end
@@ -200,14 +249,28 @@ class Unmounting {
     return {};
   }
 
-  // A daemon holds the lock of its volume to the last moment: one that writes for itself, those that read share it.
   Result<void> await_lock() const {
-    if (entry_.is_in_bucket()) return {};  // nothing is written to it
-    const UniqueFd lock(
-        ::open((Path(entry_.source) / kLockFile).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-    if (!lock) return {};
+    if (entry_.is_in_bucket()) return {};
+    if (is_dead_ && !lock_) {
+      say(fmt::format("the daemon of {} had died: what was not durable then is lost", entry_.mountpoint.string()));
+      return {};
+    }
+    if (lock_) DEDUPFS_TRY(await_release());
+    if (lacks_commit_) return not_certain("its daemon could not store them");
+    if (entry_.is_read_only()) return {};
+    if (!lock_)
+      return not_certain(fmt::format(
+          "its daemon has no control socket and no lock in {}, as after a move of that folder, and may still write",
+          entry_.source));
+    struct stat status {};
+    if (::fstat(lock_.get(), &status) != 0 || status.st_size != 0)
+      return not_certain(fmt::format("its daemon ended, but did not close {} in good order", entry_.source));
+    return {};
+  }
+
+  Result<void> await_release() const {
     return wait_for_end(fmt::format("the lock of {}, which its daemon holds", entry_.source)).until([&] {
-      if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return true;
+      if (::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) return true;
       const auto table = read_mount_table();
       return !table || find_dedupfs_mount(*table, Path(entry_.source)).has_value();  // another reader's
     });
@@ -216,6 +279,11 @@ class Unmounting {
   UnmountRequest request_;
   MountEntry entry_;
   std::optional<ControlClient> daemon_;
+  UniqueFd lock_;              // held by a daemon that cannot be asked, before the unmount
+  bool is_silent_ = false;     // something serves the control socket, and does not answer
+  bool mount_hangs_ = false;   // a question through the mount has got no answer
+  bool is_dead_ = false;       // the mount had no daemon any more
+  bool lacks_commit_ = false;  // a commit through the mount has failed
   std::uint64_t landed_bytes_ = 0;
 };
 

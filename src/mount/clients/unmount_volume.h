@@ -20,10 +20,12 @@ struct UnmountRequest {
 //
 // A request goes only to the daemon of this mount. The kernel's list of mounts names the user of the daemon and the device number.
 // The process behind the control socket must belong to that user or to root, and name that device number. The mount itself is not
-// asked, since it hangs if its daemon hangs. Without a trusted daemon no request is sent; unmounting makes it commit, too.
+// asked as long as the socket answers. Without a trusted daemon there, the commit goes through the mount, with a time limit. Then the
+// end of the daemon shows by the lock of the volume: whoever wrote leaves it empty if nothing was lost. A mount whose daemon had died is
+// taken away: unmounting loses nothing.
 //
-// Failure: kInterrupted: the mount is gone, but the time limit passed before the volume was closed. Any other error: it is still
-// mounted, or now read-only.
+// Failure: kInterrupted: the mount is gone, but it is not certain that all is durable: the time limit passed before the volume was
+// closed, changes were lost, or nothing tells. Any other error: it is still mounted, or now read-only.
 Result<void> unmount_volume(const UnmountRequest& request);
 
 }  // namespace dedupfs

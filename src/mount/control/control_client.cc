@@ -3,18 +3,36 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "json/document.h"
 #include "mount/control/control_address.h"
 #include "mount/control/control_socket.h"
+#include "mount/system/mount_table.h"
 
 namespace dedupfs {
 namespace {
 
-Error not_mounted(const Path& volume) {
-  return {ErrorCode::kNotFound, volume.string() + " is not mounted: no daemon answers at its control socket"};
+// A daemon on a read-only disk cannot make a socket there.
+Error no_daemon(const Path& volume) {
+  const auto table = read_mount_table();
+  const auto mount = table ? find_dedupfs_mount(*table, volume) : std::nullopt;
+  if (!mount)
+    return {ErrorCode::kNotFound, volume.string() + " is not mounted: no daemon answers at its control socket"};
+  if (mount->is_read_only())
+    return {
+        ErrorCode::kNotFound,
+        fmt::format("{} is mounted read-only at {}, but has no control socket, as on a read-only disk: only what the "
+                    "mount itself answers can be asked (dedupfs-stat, dedupfs-top, dedupfs-quota list); to check the "
+                    "data, unmount it and call fsck.dedupfs -n --verify-data",
+                    volume.string(), mount->mountpoint.string())};
+  return {
+      ErrorCode::kNotFound,
+      fmt::format("{} is mounted at {}, but no daemon answers at its control socket: the socket was removed, or the "
+                  "daemon has died; unmount it, and mount it again",
+                  volume.string(), mount->mountpoint.string())};
 }
 
 Error not_for_everybody(const Path& volume) {
@@ -28,7 +46,7 @@ Error not_for_everybody(const Path& volume) {
 Result<void> connect_to(int socket, const ControlAddress& address, const Path& volume, const Patience& patience) {
   Wait wait("the daemon of " + volume.string() + " to take another connection", patience);
   while (::connect(socket, address.get(), sizeof address.address) != 0) {
-    if (errno == ECONNREFUSED || errno == ENOENT) return not_mounted(volume);
+    if (errno == ECONNREFUSED || errno == ENOENT) return no_daemon(volume);
     if (errno == EACCES) return not_for_everybody(volume);
     if (errno != EAGAIN && errno != EINTR) return Error::from_errno(errno, volume.string() + ": control socket");
     DEDUPFS_TRY(wait.check());
@@ -41,7 +59,7 @@ Result<void> connect_to(int socket, const ControlAddress& address, const Path& v
 
 Result<ControlClient> ControlClient::connect(const Path& volume, Patience patience) {
   const auto address = ControlAddress::of(volume);
-  if (!address && address.error().code() == ErrorCode::kNotFound) return not_mounted(volume);
+  if (!address && address.error().code() == ErrorCode::kNotFound) return no_daemon(volume);
   if (!address && address.error().code() == ErrorCode::kAccessDenied) return not_for_everybody(volume);
   if (!address) return address.error();
   UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

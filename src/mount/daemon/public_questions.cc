@@ -63,7 +63,7 @@ Result<std::string> health(Filesystem& filesystem, std::int64_t mounted_unix_sec
       {"read_only", volume.read_only()},
       {"failed", filesystem.abort_reason().has_value()},
       {"damaged_chunks", damaged_chunks_of(volume)},
-      {"total_bytes", space.total_bytes},
+      {"total_bytes", space.disk_bytes},
       {"available_bytes", space.available_bytes},
       {"scrub", scrub_json(filesystem.scrubber().status())},
       {"reclaim", reclaim_json(reclaim_status_of(filesystem))},

@@ -47,6 +47,16 @@ std::vector<MountEntry> entries_of(libmnt_table& table) {
   return entries;
 }
 
+}  // namespace
+
+bool MountEntry::is_read_only() const {
+  char* text = nullptr;
+  std::size_t length = 0;
+  return mnt_optstr_get_option(mount_options.c_str(), "ro", &text, &length) == 0;
+}
+
+namespace {
+
 // The target of a path.
 struct FoundVolume {
   Path volume;

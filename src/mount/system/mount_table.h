@@ -28,6 +28,7 @@ struct MountEntry {
 
   // Of dedupfs: no folder of this machine has the volume, so it has no lock and no control socket here.
   bool is_in_bucket() const { return !Path(source).is_absolute(); }
+  bool is_read_only() const;
 };
 
 // `mountinfo` is in the format of /proc/self/mountinfo, see proc(5).

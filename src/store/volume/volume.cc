@@ -213,8 +213,8 @@ Result<std::shared_ptr<const void>> Volume::lock(BackingFolder& folder, bool rea
 }
 
 Volume::~Volume() {
-  if (lock_ && !options_.read_only) (void)lock_->truncate(0);  // nobody to name any more
-  if (ballast_ && chunks_) ballast_->keep_least();             // the log becomes tables now, and may take the room
+  if (lock_ && !options_.read_only && !has_lost_changes_) (void)lock_->truncate(0);  // nobody to name any more
+  if (ballast_ && chunks_) ballast_->keep_least();  // the log becomes tables now, and may take the room
 }
 
 void Volume::warn_of_small_index_memory() {

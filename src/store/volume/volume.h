@@ -73,6 +73,7 @@ struct VolumeSettings {
   bool foreign = false;  // as root: the folder may be another user's
 };
 
+// Many functions: it owns all parts of a volume, and hands them out.
 class Volume {
  public:
   // Makes a volume in `path`, which must not exist or be an empty folder (kExists for a volume, otherwise kNotEmpty).
@@ -103,6 +104,8 @@ class Volume {
   bool read_only() const { return options_.read_only; }
   // Whether the last user closed it in good order; false after a crash.
   bool was_closed() const { return was_closed_; }
+  // Changes are lost, so it will not be closed in good order: the lock keeps the process id, as after a crash.
+  void note_lost_changes() { has_lost_changes_ = true; }
   Metadata& metadata() { return *metadata_; }
   SnapshotList& snapshots() { return *snapshots_; }
   ChunkStore& chunks() { return *chunks_; }
@@ -144,6 +147,7 @@ class Volume {
   std::shared_ptr<BackingFolder> folder_;
   std::unique_ptr<Ballast> ballast_;  // null: read-only
   bool was_closed_ = true;
+  bool has_lost_changes_ = false;
   std::unique_ptr<BackingFile> lock_;  // null: reading a volume that no writer ever opened
   Superblock superblock_;
   std::unique_ptr<Chunker> chunker_;

@@ -34,7 +34,9 @@ Result<std::unique_ptr<BackingFile>> open_lock_file(BackingFolder& volume, bool 
   switch (lock.error().code()) {
     case ErrorCode::kReadOnly:
       return Error{ErrorCode::kReadOnly,
-                   volume.path().string() + " is on a read-only disk; mount it read-only (-o ro)"};
+                   volume.path().string() +
+                       " is on a read-only disk: it can be read, and changed only after the disk is "
+                       "mounted for writing (mount -o remount,rw)"};
     case ErrorCode::kCorruption:
       return Error{ErrorCode::kCorruption, lock.error().message() + "; remove it and try again"};
     case ErrorCode::kNotFound:

@@ -68,6 +68,32 @@ TEST(Filesystem, WhatFindsNoRoomKeepsNoOtherDataFromTheDisk) {
   faulty.fail("open", std::nullopt);
 }
 
+// What is taken is measured once a second, and what is available at each call.
+TEST(Filesystem, ItsSizeIsOfOneMomentAndNeverMoreThanTheDisk) {
+  constexpr std::uint64_t kMiB = 1 << 20;
+  TestFilesystem fs;
+  const auto disk = std::make_shared<FaultyBacking>();
+  fs.use(disk);
+  fs.reopen();
+  fs.make_file(kRootInode, "file", random_text(2 * kMiB, 1));
+  ASSERT_TRUE(ok(fs->sync()));
+  disk->told_space = [=] { return Backing::Space{1000 * kMiB, 500 * kMiB}; };
+  const SpaceReport before = value_of(fs->space());
+
+  disk->told_space = [=] { return Backing::Space{1000 * kMiB, 400 * kMiB}; };
+  const SpaceReport after = value_of(fs->space());
+  disk->told_space = [=] { return Backing::Space{1000 * kMiB, 1000 * kMiB}; };
+  const SpaceReport emptied = value_of(fs->space());
+
+  EXPECT_EQ(before.disk_bytes, 1000 * kMiB);
+  EXPECT_GT(before.total_bytes, before.available_bytes + 2 * kMiB);
+  EXPECT_EQ(after.total_bytes, before.total_bytes);
+  EXPECT_EQ(after.available_bytes, before.available_bytes - 100 * kMiB);
+  EXPECT_LE(emptied.total_bytes, 1000 * kMiB);
+  EXPECT_GE(emptied.total_bytes, emptied.available_bytes);
+  disk->told_space = nullptr;
+}
+
 TEST(Filesystem, AReadOnlyVolumeShowsEverythingAndTakesNothing) {
   TestFilesystem fs;
   const InodeNumber file = fs.make_file(kRootInode, "f", "text");

@@ -3,11 +3,17 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/fuse.h>
+#include <poll.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -89,6 +95,98 @@ class DaemonProcess {
   pid_t process_ = -1;
 };
 
+// A mount whose daemon answers what a commit through the mount asks, holds the lock of its volume, and ends after the unmount.
+class AnsweringMount {
+ public:
+  struct Daemon {
+    int synced = 0;                    // the errno of a commit
+    bool has_lock = true;              // in the folder that the kernel's list of mounts names
+    bool closes_in_good_order = true;  // else its process id stays in the lock
+  };
+
+  AnsweringMount(const Path& volume, const Path& place, Daemon daemon)
+      : daemon_(daemon), device_(::open("/dev/fuse", O_RDWR | O_CLOEXEC)) {
+    if (!device_) ::_exit(kNotAllowedHere);
+    if (daemon_.has_lock) {
+      lock_ = UniqueFd(::open((volume / kLockFile).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+      EXPECT_EQ(::flock(lock_.get(), LOCK_EX), 0);
+      EXPECT_EQ(::write(lock_.get(), "12\n", 3), 3);
+    }
+    const std::string options =
+        fmt::format("fd={},rootmode=40000,user_id={},group_id={}", device_.get(), ::geteuid(), ::getegid());
+    if (::mount(volume.c_str(), place.c_str(), "fuse.dedupfs", MS_NOSUID | MS_NODEV, options.c_str()) != 0)
+      end_without_mount();
+    thread_ = std::thread([this] { run(); });
+  }
+  ~AnsweringMount() {
+    ends_ = true;
+    thread_.join();
+  }
+  AnsweringMount(const AnsweringMount&) = delete;
+  AnsweringMount& operator=(const AnsweringMount&) = delete;
+
+  std::atomic<int> commits = 0;
+
+ private:
+  void run() {
+    std::vector<char> request(1 << 20);
+    while (!ends_) {
+      pollfd event{device_.get(), POLLIN, 0};
+      if (::poll(&event, 1, 10) == 0) continue;
+      if (::read(device_.get(), request.data(), request.size()) >= 0)
+        answer(*reinterpret_cast<const fuse_in_header*>(request.data()));
+      else if (errno == ENODEV)
+        break;
+    }
+    if (!lock_) return;
+    if (daemon_.closes_in_good_order) (void)!::ftruncate(lock_.get(), 0);
+    std::this_thread::sleep_for(20ms);
+    lock_.reset();
+  }
+
+  void answer(const fuse_in_header& request) {
+    switch (request.opcode) {
+      case FUSE_INIT: {
+        fuse_init_out init{};
+        init.major = FUSE_KERNEL_VERSION;
+        init.minor = FUSE_KERNEL_MINOR_VERSION;
+        init.max_write = 4096;
+        return send(request, 0, init);
+      }
+      case FUSE_STATFS: return send(request, 0, fuse_statfs_out{});
+      case FUSE_OPENDIR: return send(request, 0, fuse_open_out{});
+      case FUSE_GETATTR: {
+        fuse_attr_out attributes{};
+        attributes.attr.ino = FUSE_ROOT_ID;
+        attributes.attr.mode = S_IFDIR | 0755;
+        attributes.attr.uid = ::geteuid();
+        attributes.attr.gid = ::getegid();
+        return send(request, 0, attributes);
+      }
+      case FUSE_FSYNCDIR: ++commits; return send(request, daemon_.synced);
+      case FUSE_RELEASEDIR: return send(request, 0);
+      case FUSE_FORGET:
+      case FUSE_BATCH_FORGET:
+      case FUSE_INTERRUPT: return;
+      default: return send(request, ENOSYS);
+    }
+  }
+  template <class... Body>
+  void send(const fuse_in_header& request, int error, const Body&... body) {
+    std::string answer(sizeof(fuse_out_header), '\0');
+    (answer.append(reinterpret_cast<const char*>(&body), sizeof body), ...);
+    const fuse_out_header header{static_cast<std::uint32_t>(answer.size()), -error, request.unique};
+    std::memcpy(answer.data(), &header, sizeof header);
+    (void)!::write(device_.get(), answer.data(), answer.size());
+  }
+
+  const Daemon daemon_;
+  UniqueFd device_;
+  UniqueFd lock_;
+  std::atomic<bool> ends_ = false;
+  std::thread thread_;
+};
+
 TEST_F(UnmountVolume, WhereNoVolumeIsMountedIsNotFound) {
   in_private_mounts([&] {
     EXPECT_EQ(run().error().code(), ErrorCode::kNotFound);
@@ -168,6 +266,7 @@ TEST_F(UnmountVolume, WhatTheDaemonCouldNotCloseIsTold) {
     const auto result = run();
 
     ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code(), ErrorCode::kInterrupted) << "it is unmounted";
     EXPECT_THAT(result.error().message(), HasSubstr("the disk died"));
     EXPECT_THAT(result.error().message(), HasSubstr("the last changes may be lost"));
     EXPECT_FALSE(is_mounted());
@@ -176,11 +275,12 @@ TEST_F(UnmountVolume, WhatTheDaemonCouldNotCloseIsTold) {
 
 TEST_F(UnmountVolume, AnotherProgramAtTheSocketIsNotAsked) {
   in_private_mounts([&] {
-    SilentMount mount(volume, place);
+    const AnsweringMount mount(volume, place, {});
     ClosingServer daemon(volume, place, {}, "0:4711");
 
     EXPECT_TRUE(run());
 
+    EXPECT_EQ(mount.commits, 1) << "it goes through the mount";
     EXPECT_EQ(daemon.syncs, 0);
     EXPECT_THAT(said, Contains(HasSubstr("another program than the daemon of this mount")));
     EXPECT_FALSE(is_mounted());
@@ -198,7 +298,7 @@ TEST_F(UnmountVolume, ADaemonThatDoesNotAnswerKeepsTheMountUnlessForced) {
     EXPECT_EQ(result.error().code(), ErrorCode::kBusy);
     EXPECT_THAT(result.error().message(), HasSubstr("does not answer"));
     EXPECT_TRUE(is_mounted());
-    EXPECT_TRUE(run(UnmountMode::kForce));
+    EXPECT_EQ(run(UnmountMode::kForce).error().code(), ErrorCode::kInterrupted) << "nobody knows what it had";
     EXPECT_FALSE(is_mounted());
   });
 }
@@ -206,6 +306,7 @@ TEST_F(UnmountVolume, ADaemonThatDoesNotAnswerKeepsTheMountUnlessForced) {
 TEST_F(UnmountVolume, AMountInUseStaysOrBecomesReadOnlyIfThatIsAskedFor) {
   in_private_mounts([&] {
     const SilentMount mount(volume, place);
+    const ClosingServer daemon(volume, place, {});
     const UniqueFd user(::open(place.c_str(), O_PATH | O_CLOEXEC));
 
     EXPECT_EQ(run().error().code(), ErrorCode::kBusy);
@@ -218,7 +319,7 @@ TEST_F(UnmountVolume, AMountInUseStaysOrBecomesReadOnlyIfThatIsAskedFor) {
 // A daemon that cannot be asked holds the lock of its volume to the last moment.
 TEST_F(UnmountVolume, TheLockOfTheVolumeIsWaitedFor) {
   in_private_mounts([&] {
-    const SilentMount mount(volume, place);
+    const AnsweringMount mount(volume, place, {.has_lock = false});
     UniqueFd lock(::open((volume / kLockFile).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     ASSERT_EQ(::flock(lock.get(), LOCK_EX), 0);
 
@@ -227,6 +328,77 @@ TEST_F(UnmountVolume, TheLockOfTheVolumeIsWaitedFor) {
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().code(), ErrorCode::kInterrupted);
     EXPECT_THAT(result.error().message(), HasSubstr("the lock of " + volume.string()));
+    EXPECT_FALSE(is_mounted());
+  });
+}
+
+TEST_F(UnmountVolume, WithoutASocketTheMountStaysWhereItsChangesCannotBeMadeDurable) {
+  in_private_mounts([&] {
+    const AnsweringMount mount(volume, place, {.synced = EIO, .closes_in_good_order = false});
+
+    const auto kept = run();
+
+    ASSERT_FALSE(kept);
+    EXPECT_EQ(kept.error().code(), ErrorCode::kIo);
+    EXPECT_THAT(kept.error().message(), HasSubstr("cannot be made durable"));
+    EXPECT_TRUE(is_mounted());
+
+    const auto forced = run(UnmountMode::kForce);
+
+    ASSERT_FALSE(forced) << "they are lost";
+    EXPECT_EQ(forced.error().code(), ErrorCode::kInterrupted);
+    EXPECT_FALSE(is_mounted());
+  });
+}
+
+TEST_F(UnmountVolume, ADaemonThatDidNotCloseItsVolumeInGoodOrderMayHaveLostChanges) {
+  in_private_mounts([&] {
+    const AnsweringMount mount(volume, place, {.closes_in_good_order = false});
+
+    const auto result = run();
+
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code(), ErrorCode::kInterrupted);
+    EXPECT_THAT(result.error().message(), HasSubstr("did not close"));
+    EXPECT_FALSE(is_mounted());
+  });
+}
+
+// As after a move of the folder.
+TEST_F(UnmountVolume, WhereNeitherSocketNorLockIsFoundNothingIsCertain) {
+  in_private_mounts([&] {
+    const AnsweringMount mount(volume, place, {.has_lock = false});
+
+    const auto result = run();
+
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code(), ErrorCode::kInterrupted);
+    EXPECT_THAT(result.error().message(), HasSubstr("some changes may not be durable"));
+    EXPECT_FALSE(is_mounted());
+  });
+}
+
+TEST_F(UnmountVolume, AReadOnlyMountNeedsNeither) {
+  in_private_mounts([&] {
+    const AnsweringMount mount(volume, place, {.has_lock = false});
+    ASSERT_EQ(::mount(nullptr, place.c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr), 0);
+
+    EXPECT_TRUE(run());
+    EXPECT_FALSE(is_mounted());
+  });
+}
+
+TEST_F(UnmountVolume, AMountThatDoesNotAnswerStaysUnlessForced) {
+  in_private_mounts([&] {
+    const SilentMount mount(volume, place);
+
+    const auto result = run();
+
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code(), ErrorCode::kBusy);
+    EXPECT_THAT(result.error().message(), HasSubstr("does not answer"));
+    EXPECT_TRUE(is_mounted());
+    EXPECT_EQ(run(UnmountMode::kForce).error().code(), ErrorCode::kInterrupted);
     EXPECT_FALSE(is_mounted());
   });
 }

@@ -15,6 +15,7 @@
 
 #include "control_ends.h"
 #include "mount/control/control_socket.h"
+#include "mount/private_mounts.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -53,6 +54,25 @@ TEST(ControlClient, WithoutASocketNothingIsMounted) {
   ASSERT_FALSE(client);
   EXPECT_EQ(client.error().code(), ErrorCode::kNotFound);
   EXPECT_THAT(client.error().message(), HasSubstr("is not mounted"));
+}
+
+// On a read-only disk no daemon can make a socket.
+TEST(ControlClient, AMountWithoutASocketIsNotSaidToBeUnmounted) {
+  const TempDir volume, place;
+  in_private_mounts([&] {
+    const SilentMount mount(volume.path(), place.path());
+
+    const auto writable = ControlClient::connect(volume.path());
+    ASSERT_EQ(::mount(nullptr, place.path().c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr), 0);
+    const auto read_only = ControlClient::connect(volume.path());
+
+    ASSERT_FALSE(writable);
+    EXPECT_EQ(writable.error().code(), ErrorCode::kNotFound);
+    EXPECT_THAT(writable.error().message(), HasSubstr("is mounted at " + place.path().string()));
+    ASSERT_FALSE(read_only);
+    EXPECT_EQ(read_only.error().code(), ErrorCode::kNotFound) << "no daemon keeps others from the volume";
+    EXPECT_THAT(read_only.error().message(), HasSubstr("is mounted read-only at " + place.path().string()));
+  });
 }
 
 TEST(ControlClient, ASocketThatADeadDaemonLeftIsNoMount) {

@@ -103,6 +103,22 @@ TEST(PublicQuestions, HealthSaysWhatAnAdministratorIsToldOf) {
   EXPECT_EQ(json.at("reclaim").at("last"), nullptr);
 }
 
+// Others fill it, too.
+TEST(PublicQuestions, HealthCountsTheWholeDiskAsItsSize) {
+  TestFilesystem fs;
+  const auto disk = std::make_shared<FaultyBacking>();
+  fs.use(disk);
+  fs.reopen();
+  disk->told_space = [] { return Backing::Space{std::uint64_t{1000} << 20, std::uint64_t{100} << 20}; };
+  FuseMount mount(*fs, {});
+
+  const auto json = document_of(value_of(public_questions(mount).at("dedupfs.health")()));
+
+  EXPECT_EQ(json.at("total_bytes"), std::uint64_t{1000} << 20);
+  EXPECT_LE(json.at("available_bytes"), std::uint64_t{100} << 20);
+  disk->told_space = nullptr;
+}
+
 TEST(PublicQuestions, HealthSaysThatACommitFailed) {
   TestFilesystem fs;
   const auto disk = std::make_shared<FaultyBacking>();

@@ -40,6 +40,8 @@ TEST(MountTable, ReadsTheLinesOfTheKernel) {
   EXPECT_EQ(table[1].mount_options, "rw,nosuid,nodev");
   EXPECT_EQ(table[1].user, 0U);
   EXPECT_FALSE(table[0].user) << "no mount of FUSE";
+  EXPECT_FALSE(table[1].is_read_only());
+  EXPECT_TRUE(table[2].is_read_only());
 }
 
 TEST(MountTable, FindsAVolumeByMountpointAndByPath) {
