@@ -10,7 +10,7 @@
 #include "replica/summed_record.h"
 #include "store/format/checked_json.h"
 #include "store/format/format.h"
-#include "store/seal/sealed_names.h"
+#include "store/format/numbered_name.h"
 #include "store/volume/ballast.h"
 #include "store/volume/capture.h"
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "store/format/format.h"
+#include "store/format/numbered_name.h"
 
 namespace dedupfs {
 namespace {
@@ -11,7 +12,6 @@ namespace {
 constexpr std::string_view kTemporarySuffix = ".new";  // of replace_file()
 constexpr std::string_view kSettingsFile = "settings";
 constexpr std::string_view kSettingsCopyFile = "settings.copy";
-constexpr std::size_t kMaxNameLength = 200;
 
 std::string_view without_suffix(std::string_view name, std::string_view suffix) {
   return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : name;
@@ -48,14 +48,6 @@ bool is_volume_file(std::string_view path) {
   constexpr std::array kFiles = {kSuperblockFile,   kSuperblockCopyFile, kSettingsFile,
                                  kSettingsCopyFile, kVolumeRecordFile,   kVolumeRecordCopyFile};
   return std::ranges::find(kFiles, path) != kFiles.end();
-}
-
-bool is_plain_name(std::string_view name) {
-  const auto is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
-           c == '_';
-  };
-  return !name.empty() && name.size() <= kMaxNameLength && name.front() != '.' && std::ranges::all_of(name, is_plain);
 }
 
 std::string parent_of(std::string_view path) {

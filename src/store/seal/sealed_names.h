@@ -20,8 +20,6 @@ bool is_clear(std::string_view name);
 
 // Whether a file, by its path on the disk, is the volume's own. What people leave beside these is read by nobody, and is not copied along.
 bool is_volume_file(std::string_view path);
-// Letters, digits, '.', '-' and '_', and no '.' first: as all names are that dedupfs and RocksDB make.
-bool is_plain_name(std::string_view name);
 
 // The parts of a path. "" is the volume's own folder.
 std::string parent_of(std::string_view path);
