@@ -374,6 +374,11 @@ TEST_F(ReceiverTest, AStreamThatNamesMoreInodesThanThereAreIsRefused) {
   EXPECT_TRUE(fails_with(ErrorCode::kCorruption, receive_records(records)));
 }
 
+TEST_F(ReceiverTest, TheNotesOfTheReceiverAreNotTheStreams) {
+  for (const char* const path : {".dedupfs-receiving.93883694.1", ".dedupfs-receiving.93883694.1/changes"})
+    EXPECT_TRUE(fails_with(ErrorCode::kCorruption, receive_records({KnownInode{7, Tree::kNow, 1, path}})));
+}
+
 TEST_F(ReceiverTest, ACopyWithoutEndAsksWhetherItIsWanted) {
   const std::vector<Record> records = {
       MadeInode{1, "a", 7, S_IFREG | 0644}, FinishedInode{.inode = 7, .size = kMaxFileBytes},
