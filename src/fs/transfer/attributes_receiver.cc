@@ -1,15 +1,26 @@
 #include "fs/transfer/attributes_receiver.h"
 
+#include <fmt/format.h>
+
 #include "fs/format/mode.h"
 #include "fs/transfer/stream_header.h"
 
 namespace dedupfs::transfer {
+namespace {
+
+// Linux lists 64 KiB of one file at most.
+constexpr std::size_t kMostXattrBytes = 1 << 20;
+
+}  // namespace
 
 Result<void> AttributesReceiver::apply(InodeNumber inode, const Xattr& xattr) {
   if (xattr.name == ReceivedState::kXattr) return corruption("the stream has an attribute that names no content");
   DEDUPFS_TRY(filesystem_.set_xattr(inode, xattr.name, xattr.value, XattrMode::kSet));
-  xattrs_.insert(xattr.name);
-  return {};
+  if (xattrs_.insert(xattr.name).second) xattr_bytes_ += xattr.name.size() + 1;
+  if (xattr_bytes_ <= kMostXattrBytes) return {};
+  return Error{ErrorCode::kTooLarge, fmt::format("a file of the stream has extended attributes whose names are longer "
+                                                 "than {} bytes",
+                                                 kMostXattrBytes)};
 }
 
 Result<void> AttributesReceiver::remove_other_xattrs(InodeNumber inode) {
@@ -17,6 +28,7 @@ Result<void> AttributesReceiver::remove_other_xattrs(InodeNumber inode) {
   for (const std::string& name : names)
     if (!xattrs_.contains(name) && name != ReceivedState::kXattr) DEDUPFS_TRY(filesystem_.remove_xattr(inode, name));
   xattrs_.clear();
+  xattr_bytes_ = 0;
   return {};
 }
 

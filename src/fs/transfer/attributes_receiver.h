@@ -2,9 +2,10 @@
 //
 // Threads:   one user at a time.
 // Ownership: the filesystem must outlive it.
-// Failure:   kCorruption for attributes that no sender sends; errors of the filesystem.
+// Failure:   kCorruption for attributes that no sender sends; kTooLarge for too many; errors of the filesystem.
 #pragma once
 
+#include <cstddef>
 #include <set>
 #include <string>
 
@@ -27,6 +28,7 @@ class AttributesReceiver {
  private:
   Filesystem& filesystem_;
   std::set<std::string> xattrs_;  // of the inode that is finished next
+  std::size_t xattr_bytes_ = 0;   // of these names
 };
 
 }  // namespace dedupfs::transfer

@@ -178,6 +178,7 @@ class Receiving {
 
   template <class Taken>
   Result<void> take(const Taken& record) {
+    if constexpr (!std::is_same_v<Taken, MadeInode> && !std::is_same_v<Taken, KnownInode>) nothing_is_undone();
     DEDUPFS_TRY(apply(record));
     constexpr bool is_name =
         std::is_same_v<Taken, RemovedName> || std::is_same_v<Taken, MadeInode> || std::is_same_v<Taken, PlacedName>;
@@ -190,6 +191,11 @@ class Receiving {
     if constexpr (std::is_same_v<Taken, FinishedInode>) is_step = !is_folder(known_[record.inode]);  // that waits
     if (is_step) state_.position = {.step = state_.position.step + 1, .offset = 0};
     return {};
+  }
+
+  void nothing_is_undone() {
+    has_only_made_ = false;
+    made_in_folder_ = {};
   }
 
   bool is_folder(InodeNumber inode) const { return inode == folder_->inode(); }
@@ -239,7 +245,11 @@ class Receiving {
     const auto found = find_path(filesystem_, directory, known_inode.path);
     if (!found) return at_name(found.error(), known_inode.path);
     if (changes_->is_own(found->inode)) return corruption("the stream names the notes of the receiver");
-    known_[known_inode.inode] = inode_of(found->inode);
+    return know(known_inode.inode, inode_of(found->inode));
+  }
+
+  Result<void> know(InodeNumber inode, InodeNumber number) {
+    known_[inode] = number;
     if (known_.size() > most_known_) return corruption("the stream names more inodes than there are");
     return {};
   }
@@ -247,7 +257,9 @@ class Receiving {
   Result<void> apply(const RemovedName& removed) {
     DEDUPFS_ASSIGN(const InodeNumber parent, known(removed.parent));
     DEDUPFS_ASSIGN(const InodeNumber inode, known(removed.inode));
-    if (!removed.inode_stays && base_) DEDUPFS_TRY(changes_->note_removed(inode));
+    // No sender does this. So there are as many inodes as were made and known.
+    if (inode > state_.made_from) return corruption("the stream takes away what it has made");
+    if (!removed.inode_stays) DEDUPFS_TRY(changes_->note_removed(inode));
     return names_->remove(parent, removed.name, inode, removed.inode_stays);
   }
 
@@ -260,14 +272,14 @@ class Receiving {
       const bool is_ours =
           !is_fresh_ && there->inode > state_.made_from && type_bits(there->mode) == type_bits(made.mode);
       if (!is_ours) return NameReceiver::in_the_way(made.name);
-      known_[made.inode] = there->inode;
-      return {};
+      return know(made.inode, there->inode);
     }
     if (there.error().code() != ErrorCode::kNotFound) return at_name(there.error(), made.name);
-    DEDUPFS_ASSIGN(known_[made.inode], names_->make(parent, made));
+    DEDUPFS_ASSIGN(const InodeNumber inode, names_->make(parent, made));
     ++most_known_;
-    if (parent == folder_->inode()) made_in_folder_.emplace_back(made.name, is_directory(made.mode));
-    return {};
+    changes_->allow_one_more();
+    if (has_only_made_ && parent == folder_->inode()) made_in_folder_.emplace_back(made.name, is_directory(made.mode));
+    return know(made.inode, inode);
   }
 
   Result<void> apply(const PlacedName& placed) {
@@ -356,7 +368,8 @@ class Receiving {
   // What was made becomes durable, and the error says how to go on.
   Result<void> interrupted(const Error& error) {
     if (!has_noted_) return error;
-    if (error.code() == ErrorCode::kExists && is_fresh_ && state_.position.step == made_in_folder_.size())
+    if (error.code() == ErrorCode::kExists && is_fresh_ && has_only_made_ &&
+        state_.position.step == made_in_folder_.size())
       return undone(error);
     if (!state_.is_complete) {
       if (const auto noted = note(); !noted) return error.with(noted.error().message());
@@ -394,6 +407,7 @@ class Receiving {
   bool has_noted_ = false;
   bool is_changed_by_others_ = false;
   bool has_snapshot_ = false;  // an interrupted stream has made it
+  bool has_only_made_ = true;  // inodes, and no more: then all of them can be taken away again
   NamedEntries made_in_folder_;
   std::optional<WorkFolder> work_;
   std::optional<NameReceiver> names_;

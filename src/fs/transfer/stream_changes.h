@@ -29,6 +29,8 @@ class StreamChanges {
   // `goes_on`: reads what an interrupted stream has noted. Otherwise it begins anew. `most`: inodes that there can be.
   static Result<StreamChanges> open(Filesystem& filesystem, InodeNumber work_folder, bool goes_on, std::uint64_t most);
 
+  // The stream has made an inode.
+  void allow_one_more() { ++most_; }
   // False: an older build began the stream, and noted nothing of what it did.
   bool knows_all() const { return knows_all_; }
   // Call it before content or attributes of an inode change. False: somebody else has changed it since the stream finished it, or since the
