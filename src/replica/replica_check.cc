@@ -70,14 +70,23 @@ class ReplicaChecker {
     settings_.when_read(place.piece.bytes);
     return {};
   }
+  static bool is_refusal(const Error& error) {
+    return error.code() == ErrorCode::kAccessDenied || error.code() == ErrorCode::kNotPermitted;
+  }
   // Every other error ends the check.
   Result<void> note(const Place& place, const Error& error) {
     if (error.code() != ErrorCode::kNotFound && error.code() != ErrorCode::kCorruption) return error;
-    DEDUPFS_ASSIGN(const bool is_put_back, put_back(place, error));
+    const Result<bool> is_put_back = put_back(place, error);
+    // A store may refuse to touch this object, for example until a date: there may be others that it lets go.
+    if (!is_put_back && !is_refusal(is_put_back.error())) return is_put_back.error();
     const MutexLock lock(mutex_);
     ++found_.bad;
-    if (is_put_back) ++found_.put_back;
-    return settings_.visit(error, is_put_back);
+    if (!is_put_back)
+      return settings_.visit(Error{error.code(), fmt::format("{}. It cannot be put back: {}", error.message(),
+                                                             is_put_back.error().message())},
+                             false);
+    if (*is_put_back) ++found_.put_back;
+    return settings_.visit(error, *is_put_back);
   }
   // Nobody else gives an object of that name other bytes: the name has their digest.
   Result<bool> put_back(const Place& place, const Error& error) {

@@ -14,6 +14,7 @@
 namespace dedupfs {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -108,6 +109,24 @@ TEST_P(ReplicaCheckTest, WhatTheOtherCopyHasInADifferentFormIsNotPutBack) {
   EXPECT_EQ(check->put_back, 0u);
   EXPECT_THAT(bad_, ElementsAre(HasSubstr(pieces_.at(0))));
   EXPECT_FALSE(bucket_.objects().image().contains(pieces_.at(0)));
+}
+
+TEST_P(ReplicaCheckTest, WhatTheStoreDoesNotLetGoIsNamedAndTheRestIsPutBack) {
+  const MemoryObjects::Image before = bucket_.objects().image();
+  for (const std::size_t i : {0u, 2u, 4u})
+    bucket_.objects().set(pieces_.at(i), std::string(before.at(pieces_.at(i)).bytes->size(), 'x'));
+  bucket_.set_fault([this](const MemoryBucket::Call& call) {
+    const bool is_locked = call.operation == MemoryBucket::Operation::kRemove && call.object == pieces_.at(0);
+    return is_locked ? MemoryBucket::Fault::kRefused : MemoryBucket::Fault::kNone;
+  });
+
+  const auto check = check_replica(bucket_, *replica_, repairing(files_));
+
+  ASSERT_TRUE(check) << check.error().message();
+  EXPECT_EQ(check->bad, 3u);
+  EXPECT_EQ(check->put_back, 2u);
+  EXPECT_THAT(bad_, ElementsAre(AllOf(HasSubstr(pieces_.at(0)), HasSubstr("cannot be put back"))));
+  EXPECT_EQ(*bucket_.objects().image().at(pieces_.at(4)).bytes, *before.at(pieces_.at(4)).bytes);
 }
 
 TEST_P(ReplicaCheckTest, AStoreThatDoesNotAnswerIsNoFinding) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,8 @@
 #include "fs/format/mode.h"
 #include "fs/format/records.h"
 #include "fs/snapshots/tree_diff.h"
+#include "fs/trees/committed_tree.h"
+#include "fs/trees/inode_paths.h"
 
 namespace dedupfs::transfer {
 namespace {
@@ -21,6 +24,25 @@ std::string without_slashes(std::string path) {
   while (path.starts_with('/')) path.erase(0, 1);
   while (path.ends_with('/')) path.pop_back();
   return path;
+}
+
+std::string list_of(const std::vector<std::string>& changed) {
+  std::string list;
+  for (std::size_t i = 0; i < std::min(changed.size(), kNamedChanges); ++i)
+    list += (i == 0 ? "" : ", ") + printable(changed[i]);
+  if (changed.size() > kNamedChanges) list += fmt::format(" and {} more", changed.size() - kNamedChanges);
+  return list;
+}
+
+Error changed_while_received(const std::optional<ReceivedFolder::Copy>& base, const std::vector<std::string>& changed) {
+  const std::string remedy =
+      base ? fmt::format(
+                 "Run dedupfs-snapshot rollback with '{}', and receive the stream from its begin, or receive "
+                 "all of the snapshot into another folder",
+                 printable(base->snapshot.name))
+           : "Remove what was received, or receive into another folder";
+  return {ErrorCode::kBusy,
+          fmt::format("files were changed here while the stream was received: {}. {}", list_of(changed), remedy)};
 }
 
 }  // namespace
@@ -157,16 +179,27 @@ Result<void> ReceivedFolder::walk(const Copy& copy, const std::set<std::string>&
   return {};
 }
 
-Result<void> ReceivedFolder::check_unchanged(const Copy& copy, const std::set<std::string>& names) const {
-  DEDUPFS_TRY(filesystem_.sync());
+Result<std::vector<std::string>> ReceivedFolder::changes_since(const Copy& copy, const std::set<std::string>& names,
+                                                               const StreamChanges* stream) const {
   DEDUPFS_ASSIGN(const TreeDiff diff,
                  diff_trees(filesystem_.volume().database(), copy.snapshot.name, std::nullopt, nullptr));
+  const auto has_finished = [&](InodeNumber inode) { return stream != nullptr && stream->has_finished(inode); };
+  const auto has_removed = [&](InodeNumber inode) {
+    return has_finished(inode) || (stream != nullptr && stream->has_removed(inode));
+  };
   std::vector<std::string> changed;
   std::map<InodeNumber, std::string> elsewhere;  // files with several names, one of which may be in the folder
   for (const TreeChange& change : diff.changes) {
-    if (is_in(change.path, names) || (!change.old_path.empty() && is_in(change.old_path, names))) {
-      changed.push_back(change.path);
-    } else if (change.kind == TreeChange::Kind::kModified && !is_directory(change.type) && change.old_inode == 0) {
+    const bool is_here = is_in(change.path, names);
+    if (is_here || (!change.old_path.empty() && is_in(change.old_path, names))) {
+      // What is here no more may have names of the receiver's own outside.
+      const bool is_gone = change.kind == TreeChange::Kind::kRemoved || !is_here;
+      const bool is_the_streams =
+          is_gone ? has_removed(change.inode)
+                  : has_finished(change.inode) && (change.old_inode == 0 || has_removed(change.old_inode));
+      if (!is_the_streams) changed.push_back(change.path);
+    } else if (change.kind == TreeChange::Kind::kModified && !is_directory(change.type) && change.old_inode == 0 &&
+               !has_removed(change.inode)) {
       const auto attributes = filesystem_.attributes(change.inode);
       if (attributes && attributes->links > 1) elsewhere.emplace(change.inode, change.path);
     }
@@ -177,15 +210,53 @@ Result<void> ReceivedFolder::check_unchanged(const Copy& copy, const std::set<st
       if (found != elsewhere.end()) changed.push_back(found->second);
       return changed.empty();
     }));
+  return changed;
+}
+
+Result<void> ReceivedFolder::check_unchanged(const Copy& copy, const std::set<std::string>& names) const {
+  DEDUPFS_TRY(filesystem_.sync());
+  DEDUPFS_ASSIGN(const auto changed, changes_since(copy, names, nullptr));
   if (changed.empty()) return {};
-  std::string list;
-  for (std::size_t i = 0; i < std::min(changed.size(), kNamedChanges); ++i)
-    list += (i == 0 ? "" : ", ") + printable(changed[i]);
-  if (changed.size() > kNamedChanges) list += fmt::format(" and {} more", changed.size() - kNamedChanges);
   return Error{ErrorCode::kBusy,
                fmt::format("files were changed here since snapshot '{}' was received: {}. Undo that, for example with "
                            "dedupfs-snapshot rollback, or receive all of the snapshot into another folder",
-                           printable(copy.snapshot.name), list)};
+                           printable(copy.snapshot.name), list_of(changed))};
+}
+
+Result<std::vector<std::string>> ReceivedFolder::paths_of(const std::vector<InodeNumber>& inodes) const {
+  DEDUPFS_TRY(filesystem_.sync());
+  const CommittedTree live = CommittedTree::live(std::make_shared<CommittedState>(filesystem_.volume().database()));
+  InodePaths paths(live);
+  for (const InodeNumber inode : inodes) paths.want(inode);
+  DEDUPFS_TRY(paths.find());
+  std::vector<std::string> found;
+  for (const InodeNumber inode : inodes) found.push_back(paths.path_of(inode));
+  return found;
+}
+
+Result<Error> ReceivedFolder::changed_meanwhile(const std::optional<Copy>& copy,
+                                                const std::vector<InodeNumber>& inodes) const {
+  DEDUPFS_ASSIGN(const auto paths, paths_of(inodes));
+  return changed_while_received(copy, paths);
+}
+
+Result<void> ReceivedFolder::check_changes(const std::optional<Copy>& copy, std::set<std::string> names,
+                                           const StreamChanges& stream) const {
+  DEDUPFS_TRY(filesystem_.sync());
+  DEDUPFS_ASSIGN(const auto inodes, stream.find_changed());
+  if (!inodes.empty()) {
+    DEDUPFS_ASSIGN(const Error error, changed_meanwhile(copy, inodes));
+    return error;
+  }
+  if (!copy || !stream.knows_all()) return {};
+  if (is_root())
+    DEDUPFS_TRY(filesystem_.read_directory(inode_, 0, /*counted=*/false, [&](const DirectoryEntry& entry) {
+      if (stream.has_finished(entry.attributes.inode)) names.insert(entry.name);
+      return true;
+    }));
+  DEDUPFS_ASSIGN(const auto changed, changes_since(*copy, names, &stream));
+  if (changed.empty()) return {};
+  return changed_while_received(copy, changed);
 }
 
 }  // namespace dedupfs::transfer

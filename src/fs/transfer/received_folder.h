@@ -10,9 +10,11 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "fs/namespace/filesystem.h"
+#include "fs/transfer/stream_changes.h"
 #include "fs/transfer/stream_header.h"
 
 namespace dedupfs::transfer {
@@ -51,12 +53,22 @@ class ReceivedFolder {
   Result<void> check_quotas() const;
   // kBusy if the folder differs from the copy, also by another name of a file in it. In the root of the volume, only `names` count.
   Result<void> check_unchanged(const Copy& copy, const std::set<std::string>& names) const;
+  // kBusy if the folder has changes that are not the stream's, to what it has finished, or since the copy (if there is one). `names` as
+  // above: those of the copy.
+  Result<void> check_changes(const std::optional<Copy>& copy, std::set<std::string> names,
+                             const StreamChanges& stream) const;
+  // That somebody changed these inodes while the stream came.
+  Result<Error> changed_meanwhile(const std::optional<Copy>& copy, const std::vector<InodeNumber>& inodes) const;
 
  private:
   ReceivedFolder(Filesystem& filesystem, std::string path, InodeNumber inode)
       : filesystem_(filesystem), path_(std::move(path)), inode_(inode) {}
   Result<std::optional<ReceivedState>> state_of(InodeNumber folder) const;
   bool is_in(const std::string& path, const std::set<std::string>& names) const;
+  // Paths of what differs from the copy. `stream` null: nothing is the stream's.
+  Result<std::vector<std::string>> changes_since(const Copy& copy, const std::set<std::string>& names,
+                                                 const StreamChanges* stream) const;
+  Result<std::vector<std::string>> paths_of(const std::vector<InodeNumber>& inodes) const;
   // Visits every entry of the copy that counts, until it returns false.
   using VisitEntry = std::function<bool(const Attributes& entry)>;
   Result<void> walk(const Copy& copy, const std::set<std::string>& names, const VisitEntry& visit) const;

@@ -14,10 +14,13 @@
 #include "base/printable.h"
 #include "fs/format/mode.h"
 #include "fs/format/records.h"
+#include "fs/transfer/attributes_receiver.h"
 #include "fs/transfer/content_receiver.h"
 #include "fs/transfer/frames.h"
+#include "fs/transfer/name_receiver.h"
 #include "fs/transfer/received_folder.h"
 #include "fs/transfer/records.h"
+#include "fs/transfer/stream_changes.h"
 #include "fs/transfer/work_folder.h"
 
 namespace dedupfs::transfer {
@@ -29,10 +32,6 @@ constexpr std::uint64_t kNoteBytes = 8 << 20;
 constexpr std::size_t kMostBaseNames = 1'000'000;
 constexpr std::uint64_t kSpareKnown = 1000;
 
-std::string work_name_of(InodeNumber inode) {
-  return fmt::format("{}", inode);
-}
-
 class Receiving {
  public:
   Receiving(Filesystem& filesystem, const ReceiveRequest& request, const StreamSource& source,
@@ -43,7 +42,8 @@ class Receiving {
         forget_(forget),
         frames_(source),
         content_(
-            filesystem, [this](InodeNumber inode) { return known(inode); }, [this] { return watch_(totals_); }) {}
+            filesystem, [this](InodeNumber inode) { return known(inode); }, [this] { return watch_(totals_); }),
+        attributes_(filesystem) {}
 
   Result<ReceiveTotals> run() {
     DEDUPFS_ASSIGN(const std::string header, frames_.begin());
@@ -152,9 +152,17 @@ class Receiving {
     most_known_ = space.inodes + (base_ ? base_->snapshot.inodes : 0) + kSpareKnown;
     DEDUPFS_ASSIGN(auto work, WorkFolder::open(filesystem_, folder_->inode(), header_.snapshot));
     work_.emplace(std::move(work));
+    names_.emplace(filesystem_, work_->inode());
     changed_.push_back(work_->name());
     if (is_fresh_) state_.made_from = work_->inode();
+    DEDUPFS_ASSIGN(auto changes, StreamChanges::open(filesystem_, work_->inode(), !is_fresh_, most_known_));
+    changes_.emplace(std::move(changes));
     has_noted_ = true;
+    return note();
+  }
+
+  Result<void> note() {
+    DEDUPFS_TRY(changes_->save());
     return folder_->note(state_);
   }
 
@@ -165,11 +173,12 @@ class Receiving {
       return {};
     noted_ = now;
     forget_(std::exchange(changed_, {}));
-    return folder_->note(state_);
+    return note();
   }
 
   template <class Taken>
   Result<void> take(const Taken& record) {
+    if constexpr (!std::is_same_v<Taken, MadeInode> && !std::is_same_v<Taken, KnownInode>) nothing_is_undone();
     DEDUPFS_TRY(apply(record));
     constexpr bool is_name =
         std::is_same_v<Taken, RemovedName> || std::is_same_v<Taken, MadeInode> || std::is_same_v<Taken, PlacedName>;
@@ -178,9 +187,34 @@ class Receiving {
       changed_.push_back({known_[record.parent], record.name});
     }
     if constexpr (std::is_same_v<Taken, FinishedInode>) changed_.push_back({known_[record.inode], std::nullopt});
-    if constexpr (is_name || std::is_same_v<Taken, FinishedInode>)
-      state_.position = {.step = state_.position.step + 1, .offset = 0};
+    bool is_step = is_name;
+    if constexpr (std::is_same_v<Taken, FinishedInode>) is_step = !is_folder(known_[record.inode]);  // that waits
+    if (is_step) state_.position = {.step = state_.position.step + 1, .offset = 0};
     return {};
+  }
+
+  void nothing_is_undone() {
+    has_only_made_ = false;
+    made_in_folder_ = {};
+  }
+
+  bool is_folder(InodeNumber inode) const { return inode == folder_->inode(); }
+
+  // The rest of the stream would mend nothing.
+  Error changed_by_others(const Error& error) {
+    is_changed_by_others_ = error.code() == ErrorCode::kBusy;
+    return error;
+  }
+
+  // Somebody else's changes are not written over, and then taken for the stream's.
+  Result<void> begin_change(InodeNumber inode) {
+    DEDUPFS_ASSIGN(const InodeNumber number, known(inode));
+    if (is_folder(number)) return {};
+    DEDUPFS_ASSIGN(const bool is_ours,
+                   changes_->begin(number, base_ ? std::optional(base_->snapshot.number) : std::nullopt));
+    if (is_ours) return {};
+    DEDUPFS_ASSIGN(const Error error, folder_->changed_meanwhile(base_, {number}));
+    return changed_by_others(error);
   }
 
   Result<InodeNumber> known(InodeNumber inode) const {
@@ -210,34 +244,23 @@ class Receiving {
     }
     const auto found = find_path(filesystem_, directory, known_inode.path);
     if (!found) return at_name(found.error(), known_inode.path);
-    known_[known_inode.inode] = inode_of(found->inode);
-    if (known_.size() > most_known_) return corruption("the stream names more inodes than there are");
-    return {};
+    if (changes_->is_own(found->inode)) return corruption("the stream names the notes of the receiver");
+    return know(known_inode.inode, inode_of(found->inode));
   }
 
-  // What is at this name now. 0: nothing.
-  Result<InodeNumber> entry_at(InodeNumber directory, std::string_view name) {
-    const auto found = find_entry(filesystem_, directory, name);
-    if (found) return found->inode;
-    return found.error().code() == ErrorCode::kNotFound ? Result<InodeNumber>(0) : found.error();
+  Result<void> know(InodeNumber inode, InodeNumber number) {
+    known_[inode] = number;
+    if (known_.size() > most_known_) return corruption("the stream names more inodes than there are");
+    return {};
   }
 
   Result<void> apply(const RemovedName& removed) {
     DEDUPFS_ASSIGN(const InodeNumber parent, known(removed.parent));
     DEDUPFS_ASSIGN(const InodeNumber inode, known(removed.inode));
-    DEDUPFS_ASSIGN(const InodeNumber there, entry_at(parent, removed.name));
-    if (there != inode) return {};  // that was done before an interruption
-    DEDUPFS_ASSIGN(const Attributes attributes, filesystem_.attributes(inode));
-    const std::string work_name = work_name_of(inode);
-    bool moves = is_directory(attributes.mode);
-    if (!moves && removed.inode_stays) {
-      DEDUPFS_ASSIGN(const InodeNumber kept, entry_at(work_->inode(), work_name));
-      moves = kept == 0;
-    }
-    const auto done = moves
-                          ? filesystem_.rename(parent, removed.name, work_->inode(), work_name, RenameMode::kNoReplace)
-                          : filesystem_.unlink(parent, removed.name);
-    return done ? done : at_name(done.error(), removed.name);
+    // No sender does this. So there are as many inodes as were made and known.
+    if (inode > state_.made_from) return corruption("the stream takes away what it has made");
+    if (!removed.inode_stays) DEDUPFS_TRY(changes_->note_removed(inode));
+    return names_->remove(parent, removed.name, inode, removed.inode_stays);
   }
 
   Result<void> apply(const MadeInode& made) {
@@ -248,56 +271,28 @@ class Receiving {
       // It may be there since an interruption.
       const bool is_ours =
           !is_fresh_ && there->inode > state_.made_from && type_bits(there->mode) == type_bits(made.mode);
-      if (!is_ours) return in_the_way(made.name);
-      known_[made.inode] = there->inode;
-      return {};
+      if (!is_ours) return NameReceiver::in_the_way(made.name);
+      return know(made.inode, there->inode);
     }
     if (there.error().code() != ErrorCode::kNotFound) return at_name(there.error(), made.name);
-    const auto inode = make(parent, made);
-    if (!inode) return at_name(inode.error(), made.name);
-    filesystem_.forget(inode->inode, 1);
-    known_[made.inode] = inode->inode;
+    DEDUPFS_ASSIGN(const InodeNumber inode, names_->make(parent, made));
     ++most_known_;
-    if (parent == folder_->inode()) made_in_folder_.emplace_back(made.name, is_directory(made.mode));
-    return {};
-  }
-
-  static Error in_the_way(const std::string& name) {
-    return {ErrorCode::kExists,
-            fmt::format("'{}' is here already, and is no part of what was received: move it away, or "
-                        "receive with --into another folder",
-                        printable(name))};
-  }
-
-  Result<Attributes> make(InodeNumber parent, const MadeInode& made) {
-    if (is_directory(made.mode)) return filesystem_.make_directory(parent, made.name, made.mode & kPermissionBits, {});
-    if (is_symlink(made.mode)) return filesystem_.make_symlink(parent, made.name, made.target, {});
-    // Without the bits that let it run as its owner, until it has one.
-    return filesystem_.make_node(parent, made.name, type_bits(made.mode) | (made.mode & 0700), made.device, {});
+    changes_->allow_one_more();
+    if (has_only_made_ && parent == folder_->inode()) made_in_folder_.emplace_back(made.name, is_directory(made.mode));
+    return know(made.inode, inode);
   }
 
   Result<void> apply(const PlacedName& placed) {
     DEDUPFS_ASSIGN(const InodeNumber parent, known(placed.parent));
     DEDUPFS_ASSIGN(const InodeNumber inode, known(placed.inode));
-    DEDUPFS_ASSIGN(const InodeNumber there, entry_at(parent, placed.name));
-    if (there == inode) return {};
-    if (there != 0) return in_the_way(placed.name);
-    const std::string work_name = work_name_of(inode);
-    DEDUPFS_ASSIGN(const InodeNumber kept, entry_at(work_->inode(), work_name));
-    if (kept == inode) {
-      const auto moved = filesystem_.rename(work_->inode(), work_name, parent, placed.name, RenameMode::kNoReplace);
-      return moved ? moved : at_name(moved.error(), placed.name);
-    }
-    const auto linked = filesystem_.make_link(inode, parent, placed.name);
-    if (!linked) return at_name(linked.error(), placed.name);
-    filesystem_.forget(inode, 1);
-    return {};
+    return names_->place(parent, placed.name, inode);
   }
 
   // ---------------------------------------------------------------- content
 
   template <class Content>
   Result<void> apply_content(const Content& content, std::uint64_t length) {
+    DEDUPFS_TRY(begin_change(content.inode));
     DEDUPFS_TRY(content_.apply(content));
     state_.position.offset = content.offset + length;
     totals_.done_bytes = finished_bytes_ + state_.position.offset;
@@ -311,33 +306,22 @@ class Receiving {
   // ---------------------------------------------------------------- attributes
 
   Result<void> apply(const Xattr& xattr) {
+    DEDUPFS_TRY(begin_change(xattr.inode));
     DEDUPFS_ASSIGN(const InodeNumber number, known(xattr.inode));
-    if (xattr.name == ReceivedState::kXattr) return corruption("the stream has an attribute that names no content");
-    DEDUPFS_TRY(filesystem_.set_xattr(number, xattr.name, xattr.value, XattrMode::kSet));
-    xattrs_.insert(xattr.name);
-    return {};
+    return attributes_.apply(number, xattr);
   }
 
   Result<void> apply(const FinishedInode& finished) {
+    DEDUPFS_TRY(begin_change(finished.inode));
     DEDUPFS_ASSIGN(const InodeNumber number, known(finished.inode));
     content_.close();
-    const bool is_folder = number == folder_->inode();
-    DEDUPFS_ASSIGN(const auto names, filesystem_.list_xattrs(number));
-    for (const std::string& name : names)
-      if (!xattrs_.contains(name) && name != ReceivedState::kXattr) DEDUPFS_TRY(filesystem_.remove_xattr(number, name));
-    xattrs_.clear();
-    DEDUPFS_ASSIGN(const Attributes before, filesystem_.attributes(number));
-    if (is_folder) {
-      DEDUPFS_TRY(remove_work());
-      state_.is_complete = true;
-      DEDUPFS_TRY(folder_->note(state_));
+    DEDUPFS_TRY(attributes_.remove_other_xattrs(number));
+    if (is_folder(number)) {
+      finished_folder_ = finished;
+    } else {
+      DEDUPFS_TRY(attributes_.apply(number, finished));
+      DEDUPFS_TRY(changes_->note_finished(number, finished.ctime));
     }
-    AttributeChanges owner{.uid = finished.uid, .gid = finished.gid};
-    if (is_regular(before.mode) && before.size != finished.size) owner.size = finished.size;
-    DEDUPFS_TRY(filesystem_.set_attributes(number, owner, {}));
-    DEDUPFS_TRY(filesystem_.set_attributes(
-        number, {.mode = finished.mode, .atime = finished.atime, .mtime = finished.mtime, .ctime = finished.ctime},
-        {}));
     finished_bytes_ += finished.size;
     totals_.done_bytes = finished_bytes_;
     ++totals_.inodes;
@@ -353,13 +337,26 @@ class Receiving {
 
   Result<void> end() {
     totals_.stream_bytes = frames_.bytes();
-    if (!state_.is_complete) return corruption("the stream ends without its root folder");
+    if (!finished_folder_ && !has_snapshot_) return corruption("the stream ends without its root folder");
     return {};
   }
 
+  // What others have changed meanwhile would be in the snapshot.
+  Result<void> finish_folder() {
+    DEDUPFS_TRY(changes_->save());
+    if (const auto checked = folder_->check_changes(base_, base_names_, *changes_); !checked)
+      return changed_by_others(checked.error());
+    DEDUPFS_TRY(remove_work());
+    state_.is_complete = true;
+    DEDUPFS_TRY(folder_->note(state_));
+    return attributes_.apply(folder_->inode(), *finished_folder_);
+  }
+
   Result<void> make_snapshot() {
-    if (!has_snapshot_)
+    if (!has_snapshot_) {
+      DEDUPFS_TRY(finish_folder());
       DEDUPFS_TRY(filesystem_.create_snapshot(totals_.snapshot_name, header_.snapshot.created_unix_seconds));
+    }
     if (header_.held_until_unix_seconds && *header_.held_until_unix_seconds > std::time(nullptr))
       DEDUPFS_TRY(filesystem_.hold_snapshot(totals_.snapshot_name, header_.held_until_unix_seconds));
     if (header_.held_until_released) DEDUPFS_TRY(filesystem_.hold_snapshot(totals_.snapshot_name, std::nullopt));
@@ -371,12 +368,14 @@ class Receiving {
   // What was made becomes durable, and the error says how to go on.
   Result<void> interrupted(const Error& error) {
     if (!has_noted_) return error;
-    if (error.code() == ErrorCode::kExists && is_fresh_ && state_.position.step == made_in_folder_.size())
+    if (error.code() == ErrorCode::kExists && is_fresh_ && has_only_made_ &&
+        state_.position.step == made_in_folder_.size())
       return undone(error);
     if (!state_.is_complete) {
-      if (const auto noted = folder_->note(state_); !noted) return error.with(noted.error().message());
+      if (const auto noted = note(); !noted) return error.with(noted.error().message());
     }
     if (const auto synced = filesystem_.sync(); !synced) return error.with(synced.error().message());
+    if (is_changed_by_others_) return error;
     return Error{error.code(), fmt::format("{}. What came until now is kept; to go on: dedupfs-send --resume {}",
                                            error.message(), state_.token().text())};
   }
@@ -406,13 +405,18 @@ class Receiving {
   bool is_fresh_ = true;              // nothing of this stream came before
   bool has_begun_ = false;
   bool has_noted_ = false;
+  bool is_changed_by_others_ = false;
   bool has_snapshot_ = false;  // an interrupted stream has made it
+  bool has_only_made_ = true;  // inodes, and no more: then all of them can be taken away again
   NamedEntries made_in_folder_;
   std::optional<WorkFolder> work_;
+  std::optional<NameReceiver> names_;
   std::uint64_t most_known_ = kSpareKnown;
   std::unordered_map<InodeNumber, InodeNumber> known_;  // from the sender's numbers to those of the live tree
+  std::optional<StreamChanges> changes_;
   ContentReceiver content_;
-  std::set<std::string> xattrs_;  // of the inode that is finished next
+  AttributesReceiver attributes_;
+  std::optional<FinishedInode> finished_folder_;  // the last one: whatever changes in it changes its times
   std::uint64_t finished_bytes_ = 0;
 };
 

@@ -7,9 +7,9 @@
 // A stream is not trusted: it names inodes that it has made or found below the folder, and no others.
 //
 // Threads:   free functions; the filesystem may be in use.
-// Memory:    some frames, and about 50 bytes for each inode that the stream names.
-// Failure:   kExists for a snapshot that is there, and for names in the way; kNotFound without the base; kBusy if the folder was changed
-//            since the base was received; kCorruption for a damaged stream; errors of the source, the watcher and the volume. What was
+// Memory:    some frames, and about 100 bytes for each inode that the stream names.
+// Failure:   kExists for a snapshot that is there, and for names in the way; kNotFound without the base; kBusy if somebody else has changed
+//            the folder since the base was received, or while the stream came; kCorruption for a damaged stream; errors of the source, the watcher and the volume. What was
 //            made stays, durable: Interrupted::token lets a sender go on there.
 #pragma once
 

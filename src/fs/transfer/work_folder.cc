@@ -4,6 +4,7 @@
 
 #include "fs/format/mode.h"
 #include "fs/transfer/received_folder.h"
+#include "fs/transfer/stream_changes.h"
 
 namespace dedupfs::transfer {
 
@@ -31,7 +32,7 @@ Result<WorkFolder> WorkFolder::open(Filesystem& filesystem, InodeNumber folder, 
 Result<void> WorkFolder::empty() {
   NamedEntries left;
   DEDUPFS_TRY(filesystem_->read_directory(inode_, 0, /*counted=*/false, [&](const DirectoryEntry& entry) {
-    if (entry.name != "." && entry.name != "..")
+    if (entry.name != "." && entry.name != ".." && entry.name != StreamChanges::kFileName)
       left.emplace_back(std::string(entry.name), is_directory(entry.attributes.mode));
     return true;
   }));
@@ -40,6 +41,8 @@ Result<void> WorkFolder::empty() {
 
 Result<void> WorkFolder::remove() {
   DEDUPFS_TRY(empty());
+  const auto unlinked = filesystem_->unlink(inode_, StreamChanges::kFileName);
+  if (!unlinked && unlinked.error().code() != ErrorCode::kNotFound) return unlinked.error();
   return filesystem_->remove_directory(folder_, name_);
 }
 

@@ -25,7 +25,7 @@ class WorkFolder {
 
   InodeNumber inode() const { return inode_; }
   ChangedName name() const { return {folder_, name_}; }
-  // What is in it has no name any more.
+  // What is in it has no name any more, but the file of changes stays.
   Result<void> empty();
   Result<void> remove();
 

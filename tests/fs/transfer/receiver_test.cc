@@ -374,6 +374,40 @@ TEST_F(ReceiverTest, AStreamThatNamesMoreInodesThanThereAreIsRefused) {
   EXPECT_TRUE(fails_with(ErrorCode::kCorruption, receive_records(records)));
 }
 
+TEST_F(ReceiverTest, WhatIsMadeAndRemovedInTurnTakesNoMemory) {
+  std::vector<Record> records;
+  for (InodeNumber inode = 2; inode < 3000; ++inode) {
+    records.emplace_back(MadeInode{1, "name", inode, S_IFREG | 0644});
+    records.emplace_back(RemovedName{1, "name", inode, false});
+  }
+  EXPECT_TRUE(fails_with(ErrorCode::kCorruption, receive_records(records)));
+}
+
+TEST_F(ReceiverTest, NamesThatAreThereSinceAnInterruptionAreNoMoreInodes) {
+  EXPECT_FALSE(receive_records({MadeInode{1, "name", 2, S_IFREG | 0644}}));
+  std::vector<Record> records;
+  for (InodeNumber inode = 2; inode < 3000; ++inode) records.emplace_back(MadeInode{1, "name", inode, S_IFREG | 0644});
+  EXPECT_TRUE(fails_with(ErrorCode::kCorruption, receive_records(records)));
+}
+
+TEST_F(ReceiverTest, AnInodeHasNoMoreAttributesThanItsListCanHave) {
+  std::vector<Record> records = {MadeInode{1, "name", 2, S_IFREG | 0644}};
+  for (int i = 0; i < 6000; ++i)
+    records.emplace_back(Xattr{2, "user." + std::string(200, 'x') + std::to_string(i), ""});
+  EXPECT_TRUE(fails_with(ErrorCode::kTooLarge, receive_records(records)));
+}
+
+TEST_F(ReceiverTest, AStreamMayMakeManyMoreFilesThanThereAre) {
+  for (int i = 0; i < 1500; ++i) sender_.make_file(kRootInode, std::to_string(i));
+  ASSERT_TRUE(ok(sender_->create_snapshot("1")));
+  EXPECT_TRUE(ok(receive_stream(sent({.snapshot = "1"}))));
+}
+
+TEST_F(ReceiverTest, TheNotesOfTheReceiverAreNotTheStreams) {
+  for (const char* const path : {".dedupfs-receiving.93883694.1", ".dedupfs-receiving.93883694.1/changes"})
+    EXPECT_TRUE(fails_with(ErrorCode::kCorruption, receive_records({KnownInode{7, Tree::kNow, 1, path}})));
+}
+
 TEST_F(ReceiverTest, ACopyWithoutEndAsksWhetherItIsWanted) {
   const std::vector<Record> records = {
       MadeInode{1, "a", 7, S_IFREG | 0644}, FinishedInode{.inode = 7, .size = kMaxFileBytes},
