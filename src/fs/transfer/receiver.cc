@@ -150,13 +150,14 @@ class Receiving {
     if (base_ && is_fresh_) DEDUPFS_TRY(folder_->check_unchanged(*base_, base_names_));
     DEDUPFS_ASSIGN(const SpaceReport space, filesystem_.space());
     most_known_ = space.inodes + (base_ ? base_->snapshot.inodes : 0) + kSpareKnown;
-    DEDUPFS_ASSIGN(auto work, WorkFolder::open(filesystem_, folder_->inode(), header_.snapshot));
+    DEDUPFS_ASSIGN(auto work, WorkFolder::open(filesystem_, folder_->inode(), header_.snapshot, !is_fresh_));
     work_.emplace(std::move(work));
     names_.emplace(filesystem_, work_->inode());
     changed_.push_back(work_->name());
     if (is_fresh_) state_.made_from = work_->inode();
     DEDUPFS_ASSIGN(auto changes, StreamChanges::open(filesystem_, work_->inode(), !is_fresh_, most_known_));
     changes_.emplace(std::move(changes));
+    if (work_->replaced() != 0) DEDUPFS_TRY(changes_->note_removed(work_->replaced()));
     has_noted_ = true;
     return note();
   }

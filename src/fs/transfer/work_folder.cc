@@ -14,15 +14,18 @@ Result<void> remove_entries(Filesystem& filesystem, InodeNumber directory, const
   return {};
 }
 
-Result<WorkFolder> WorkFolder::open(Filesystem& filesystem, InodeNumber folder, const SnapshotIdentity& of) {
+Result<WorkFolder> WorkFolder::open(Filesystem& filesystem, InodeNumber folder, const SnapshotIdentity& of,
+                                    bool goes_on) {
   // A stream may have such a folder in it, of what its sender was receiving.
   WorkFolder work(filesystem, folder, fmt::format(".dedupfs-receiving.{}.{}", of.volume.substr(0, 8), of.number));
   const auto found = find_entry(filesystem, folder, work.name_);
   if (found) {
     work.inode_ = found->inode;
-    return work;
+    if (goes_on) return work;
+    DEDUPFS_TRY(work.remove());  // of a stream that broke before anything was noted of it
+    work.replaced_ = found->inode;
   }
-  if (found.error().code() != ErrorCode::kNotFound) return found.error();
+  if (!found && found.error().code() != ErrorCode::kNotFound) return found.error();
   DEDUPFS_ASSIGN(const Attributes made, filesystem.make_directory(folder, work.name_, 0700, {}));
   filesystem.forget(made.inode, 1);
   work.inode_ = made.inode;

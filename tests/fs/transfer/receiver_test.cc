@@ -383,6 +383,24 @@ TEST_F(ReceiverTest, WhatIsMadeAndRemovedInTurnTakesNoMemory) {
   EXPECT_TRUE(fails_with(ErrorCode::kCorruption, receive_records(records)));
 }
 
+// It broke before anything was noted. What was received meanwhile is younger than its work folder.
+TEST_F(ReceiverTest, TheWorkFolderOfAStreamThatBrokeAtItsBeginIsMadeAnew) {
+  sender_.make_file(kRootInode, "stays");
+  sender_.make_file(kRootInode, "goes");
+  ASSERT_TRUE(ok(sender_->create_snapshot("1")));
+  ASSERT_TRUE(ok(sender_->unlink(kRootInode, "goes")));
+  ASSERT_TRUE(ok(sender_->create_snapshot("2")));
+  const std::uint64_t number = sender_->snapshots().back().number;
+  const std::string left = ".dedupfs-receiving." + sender_->volume().superblock().uuid.substr(0, 8) + '.';
+  ASSERT_TRUE(ok(receiver_->make_directory(kRootInode, left + std::to_string(number), 0700, {})));
+  ASSERT_TRUE(ok(receive_stream(sent({.snapshot = "1"}))));
+
+  EXPECT_TRUE(ok(receive_stream(sent({.snapshot = "2", .since = "1"}))));
+
+  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, find_entry(*receiver_, kRootInode, "goes")));
+  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, find_entry(*receiver_, kRootInode, left + std::to_string(number))));
+}
+
 TEST_F(ReceiverTest, NamesThatAreThereSinceAnInterruptionAreNoMoreInodes) {
   EXPECT_FALSE(receive_records({MadeInode{1, "name", 2, S_IFREG | 0644}}));
   std::vector<Record> records;
