@@ -147,19 +147,27 @@ class Receiving {
   // All names of the base have come.
   Result<void> begin() {
     has_begun_ = true;
+    if (is_fresh_) DEDUPFS_TRY(remove_what_a_begin_left());
     if (base_ && is_fresh_) DEDUPFS_TRY(folder_->check_unchanged(*base_, base_names_));
     DEDUPFS_ASSIGN(const SpaceReport space, filesystem_.space());
     most_known_ = space.inodes + (base_ ? base_->snapshot.inodes : 0) + kSpareKnown;
-    DEDUPFS_ASSIGN(auto work, WorkFolder::open(filesystem_, folder_->inode(), header_.snapshot, !is_fresh_));
+    DEDUPFS_ASSIGN(auto work, WorkFolder::open(filesystem_, folder_->inode(), header_.snapshot));
     work_.emplace(std::move(work));
     names_.emplace(filesystem_, work_->inode());
     changed_.push_back(work_->name());
     if (is_fresh_) state_.made_from = work_->inode();
     DEDUPFS_ASSIGN(auto changes, StreamChanges::open(filesystem_, work_->inode(), !is_fresh_, most_known_));
     changes_.emplace(std::move(changes));
-    if (work_->replaced() != 0) DEDUPFS_TRY(changes_->note_removed(work_->replaced()));
+    if (left_) DEDUPFS_TRY(changes_->note_removed(left_->inode()));
     has_noted_ = true;
     return note();
+  }
+
+  Result<void> remove_what_a_begin_left() {
+    DEDUPFS_ASSIGN(left_, WorkFolder::find(filesystem_, folder_->inode(), header_.snapshot));
+    if (!left_) return {};
+    changed_.push_back(left_->name());
+    return left_->remove();
   }
 
   Result<void> note() {
@@ -410,6 +418,7 @@ class Receiving {
   bool has_snapshot_ = false;  // an interrupted stream has made it
   bool has_only_made_ = true;  // inodes, and no more: then all of them can be taken away again
   NamedEntries made_in_folder_;
+  std::optional<WorkFolder> left_;  // of a stream that broke before anything was noted of it
   std::optional<WorkFolder> work_;
   std::optional<NameReceiver> names_;
   std::uint64_t most_known_ = kSpareKnown;

@@ -7,6 +7,14 @@
 #include "fs/transfer/stream_changes.h"
 
 namespace dedupfs::transfer {
+namespace {
+
+// A stream may have such a folder in it, of what its sender was receiving.
+std::string name_for(const SnapshotIdentity& of) {
+  return fmt::format(".dedupfs-receiving.{}.{}", of.volume.substr(0, 8), of.number);
+}
+
+}  // namespace
 
 Result<void> remove_entries(Filesystem& filesystem, InodeNumber directory, const NamedEntries& entries) {
   for (const auto& [name, is_folder] : entries)
@@ -14,18 +22,20 @@ Result<void> remove_entries(Filesystem& filesystem, InodeNumber directory, const
   return {};
 }
 
-Result<WorkFolder> WorkFolder::open(Filesystem& filesystem, InodeNumber folder, const SnapshotIdentity& of,
-                                    bool goes_on) {
-  // A stream may have such a folder in it, of what its sender was receiving.
-  WorkFolder work(filesystem, folder, fmt::format(".dedupfs-receiving.{}.{}", of.volume.substr(0, 8), of.number));
+Result<std::optional<WorkFolder>> WorkFolder::find(Filesystem& filesystem, InodeNumber folder,
+                                                   const SnapshotIdentity& of) {
+  WorkFolder work(filesystem, folder, name_for(of));
   const auto found = find_entry(filesystem, folder, work.name_);
-  if (found) {
-    work.inode_ = found->inode;
-    if (goes_on) return work;
-    DEDUPFS_TRY(work.remove());  // of a stream that broke before anything was noted of it
-    work.replaced_ = found->inode;
-  }
-  if (!found && found.error().code() != ErrorCode::kNotFound) return found.error();
+  if (!found && found.error().code() == ErrorCode::kNotFound) return std::optional<WorkFolder>();
+  if (!found) return found.error();
+  work.inode_ = found->inode;
+  return std::optional(std::move(work));
+}
+
+Result<WorkFolder> WorkFolder::open(Filesystem& filesystem, InodeNumber folder, const SnapshotIdentity& of) {
+  DEDUPFS_ASSIGN(auto found, find(filesystem, folder, of));
+  if (found) return std::move(*found);
+  WorkFolder work(filesystem, folder, name_for(of));
   DEDUPFS_ASSIGN(const Attributes made, filesystem.make_directory(folder, work.name_, 0700, {}));
   filesystem.forget(made.inode, 1);
   work.inode_ = made.inode;

@@ -5,6 +5,7 @@
 // Failure:   errors of the filesystem.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,12 +21,12 @@ Result<void> remove_entries(Filesystem& filesystem, InodeNumber directory, const
 
 class WorkFolder {
  public:
-  // That of a stream. `goes_on`: it may be there from the interrupted one. Otherwise it is a new one, made now.
-  static Result<WorkFolder> open(Filesystem& filesystem, InodeNumber folder, const SnapshotIdentity& of, bool goes_on);
+  // That of a stream, if it is there from an interrupted one; and that, or a new one.
+  static Result<std::optional<WorkFolder>> find(Filesystem& filesystem, InodeNumber folder, const SnapshotIdentity& of);
+  static Result<WorkFolder> open(Filesystem& filesystem, InodeNumber folder, const SnapshotIdentity& of);
 
   InodeNumber inode() const { return inode_; }
   ChangedName name() const { return {folder_, name_}; }
-  InodeNumber replaced() const { return replaced_; }  // one of that name that was there; 0: none
   // What is in it has no name any more, but the file of changes stays.
   Result<void> empty();
   Result<void> remove();
@@ -38,7 +39,6 @@ class WorkFolder {
   InodeNumber folder_;
   std::string name_;
   InodeNumber inode_ = 0;
-  InodeNumber replaced_ = 0;
 };
 
 }  // namespace dedupfs::transfer

@@ -48,6 +48,10 @@ class ReceiverTest : public testing::Test {
     EXPECT_TRUE(ok(send(*sender_, request, into(stream), [](const SendTotals&) { return Result<void>(); })));
     return stream;
   }
+  std::string work_folder_of(const SnapshotRecord& snapshot) {
+    return ".dedupfs-receiving." + sender_->volume().superblock().uuid.substr(0, 8) + '.' +
+           std::to_string(snapshot.number);
+  }
   std::string message_of(const Result<ReceiveTotals>& result) {
     return result ? "it succeeded" : result.error().message();
   }
@@ -390,15 +394,28 @@ TEST_F(ReceiverTest, TheWorkFolderOfAStreamThatBrokeAtItsBeginIsMadeAnew) {
   ASSERT_TRUE(ok(sender_->create_snapshot("1")));
   ASSERT_TRUE(ok(sender_->unlink(kRootInode, "goes")));
   ASSERT_TRUE(ok(sender_->create_snapshot("2")));
-  const std::uint64_t number = sender_->snapshots().back().number;
-  const std::string left = ".dedupfs-receiving." + sender_->volume().superblock().uuid.substr(0, 8) + '.';
-  ASSERT_TRUE(ok(receiver_->make_directory(kRootInode, left + std::to_string(number), 0700, {})));
+  const std::string left = work_folder_of(sender_->snapshots().back());
+  ASSERT_TRUE(ok(receiver_->make_directory(kRootInode, left, 0700, {})));
   ASSERT_TRUE(ok(receive_stream(sent({.snapshot = "1"}))));
 
   EXPECT_TRUE(ok(receive_stream(sent({.snapshot = "2", .since = "1"}))));
 
   EXPECT_TRUE(fails_with(ErrorCode::kNotFound, find_entry(*receiver_, kRootInode, "goes")));
-  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, find_entry(*receiver_, kRootInode, left + std::to_string(number))));
+  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, find_entry(*receiver_, kRootInode, left)));
+}
+
+TEST_F(ReceiverTest, NorIsItAChangeOfSomebodyElse) {
+  sender_.make_file(kRootInode, "a");
+  ASSERT_TRUE(ok(sender_->create_snapshot("1")));
+  sender_.make_file(kRootInode, "b");
+  ASSERT_TRUE(ok(sender_->create_snapshot("2")));
+  ASSERT_TRUE(ok(receive_stream(sent({.snapshot = "1"}), {.folder = "copies"})));
+  const InodeNumber copies = value_of(find_entry(*receiver_, kRootInode, "copies")).inode;
+  const Attributes left =
+      value_of(receiver_->make_directory(copies, work_folder_of(sender_->snapshots().back()), 0700, {}));
+  ASSERT_TRUE(ok(receiver_->make_node(left.inode, "changes", S_IFREG | 0600, 0, {})));
+
+  EXPECT_TRUE(ok(receive_stream(sent({.snapshot = "2", .since = "1"}), {.folder = "copies"})));
 }
 
 TEST_F(ReceiverTest, NamesThatAreThereSinceAnInterruptionAreNoMoreInodes) {
