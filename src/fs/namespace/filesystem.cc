@@ -50,7 +50,7 @@ Filesystem::~Filesystem() {
 Result<void> Filesystem::close(const ClosingGoesOn& goes_on) {
   parts_->stop();
   if (parts_->closed.exchange(true) || parts_->volume->read_only()) return {};
-  const Result<void> closed = close_writable(goes_on);
+  Result<void> closed = close_writable(goes_on);
   if (!closed) parts_->volume->note_lost_changes();
   return closed;
 }

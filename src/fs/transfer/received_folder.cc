@@ -230,6 +230,7 @@ Result<std::vector<std::string>> ReceivedFolder::paths_of(const std::vector<Inod
   for (const InodeNumber inode : inodes) paths.want(inode);
   DEDUPFS_TRY(paths.find());
   std::vector<std::string> found;
+  found.reserve(inodes.size());
   for (const InodeNumber inode : inodes) found.push_back(paths.path_of(inode));
   return found;
 }

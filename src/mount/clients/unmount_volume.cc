@@ -194,7 +194,7 @@ class Unmounting {
       is_dead_ = true;
       return {};
     }
-    const Result<void> synced = dead ? sync_mount(entry_, patience()) : dead.error();
+    Result<void> synced = dead ? sync_mount(entry_, patience()) : dead.error();
     if (synced) return {};
     switch (synced.error().code()) {
       case ErrorCode::kInterrupted: mount_hangs_ = true; return not_answering(synced.error());

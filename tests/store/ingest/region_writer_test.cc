@@ -307,6 +307,7 @@ TEST_F(RegionWriterTest, WhileWritingFailsMovedRegionsAreNotTried) {
   while (writer_->waiting_bytes() != 0) std::this_thread::yield();
 
   EXPECT_EQ(writes, 0);
+  backing_->fault = nullptr;
   EXPECT_TRUE(writer_->wait_for(moved));
   EXPECT_TRUE(pending_.all_written(moved));
 }
