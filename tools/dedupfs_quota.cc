@@ -66,12 +66,9 @@ Result<nlohmann::json> quotas_in(nlohmann::json answer, const Path& mountpoint) 
 Result<nlohmann::json> ask_for_all(const Place& place, const Console& console) {
   auto answer = control_request(place.mount.source, {{"command", "quota"}, {"action", "list"}});
   if (answer) return quotas_in(std::move(*answer), place.mount.mountpoint);
-  const bool has_no_socket = answer.error().code() == ErrorCode::kNotFound;
-  if (answer.error().code() != ErrorCode::kAccessDenied && !has_no_socket) return answer.error();
-  auto shown = ask_publicly(place.path, "dedupfs.quotas");
-  if (!shown) return has_no_socket ? answer.error() : shown.error();
-  if (const auto doubt = doubt_about(shown->mount)) console.say(*doubt);
-  return quotas_in(std::move(shown->json), place.mount.mountpoint);
+  DEDUPFS_ASSIGN(PublicAnswer shown, ask_publicly_instead(answer.error(), place.path, "dedupfs.quotas"));
+  if (const auto doubt = doubt_about(shown.mount)) console.say(*doubt);
+  return quotas_in(std::move(shown.json), place.mount.mountpoint);
 }
 
 // The quota of a directory: its own, or that of one above it.

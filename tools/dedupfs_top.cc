@@ -37,12 +37,10 @@ class Watched {
   // By the control socket; for who may not use that, and where there is none, through the mount.
   Result<nlohmann::json> ask() {
     auto answer = ask_privately();
-    const bool has_no_socket = !answer && answer.error().code() == ErrorCode::kNotFound;
-    if (!has_no_socket && (answer || answer.error().code() != ErrorCode::kAccessDenied)) return answer;
-    auto shown = ask_publicly(path_, "dedupfs.live");
-    if (!shown) return has_no_socket ? answer.error() : shown.error();
-    if (const auto doubt = doubt_about(shown->mount)) title_ = fmt::format("{} ({})", path_, *doubt);
-    return std::move(shown->json);
+    if (answer) return answer;
+    DEDUPFS_ASSIGN(PublicAnswer shown, ask_publicly_instead(answer.error(), path_, "dedupfs.live"));
+    if (const auto doubt = doubt_about(shown.mount)) title_ = fmt::format("{} ({})", path_, *doubt);
+    return std::move(shown.json);
   }
   const std::string& title() const { return title_; }
 

@@ -54,6 +54,13 @@ Result<PublicAnswer> ask_publicly(const Path& path, const std::string& question,
   return PublicAnswer{std::move(mount), std::move(json)};
 }
 
+Result<PublicAnswer> ask_publicly_instead(const Error& refusal, const Path& path, const std::string& question) {
+  const bool has_no_socket = refusal.code() == ErrorCode::kNotFound;
+  if (!has_no_socket && refusal.code() != ErrorCode::kAccessDenied) return refusal;
+  auto answer = ask_publicly(path, question);
+  return !answer && has_no_socket ? refusal : std::move(answer);
+}
+
 std::optional<std::string> doubt_about(const MountEntry& mount) {
   if (is_credible(mount)) return std::nullopt;
   return "user " + std::to_string(mount.user.value_or(0)) + " made this mount and answers for it";

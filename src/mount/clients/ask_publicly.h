@@ -25,6 +25,10 @@ struct PublicAnswer {
 //          there is none in time.
 Result<PublicAnswer> ask_publicly(const Path& path, const std::string& question, const Patience& patience = {});
 
+// The same for who was refused at the control socket (kAccessDenied), or found none (kNotFound). Any other refusal is the result, and so
+// is the lack of a socket where the mount does not answer either.
+Result<PublicAnswer> ask_publicly_instead(const Error& refusal, const Path& path, const std::string& question);
+
 // "user 1000 made this mount and answers for it". Nothing for a mount whose user is to be believed.
 std::optional<std::string> doubt_about(const MountEntry& mount);
 

@@ -9,10 +9,8 @@ namespace dedupfs {
 
 Result<nlohmann::json> job_status(const Path& path, const Path& volume, const std::string& job) {
   auto answer = ask_job(volume, job, {{"action", "status"}});
-  // Not let in, or a mount without a control socket.
-  if (answer || (answer.error().code() != ErrorCode::kAccessDenied && answer.error().code() != ErrorCode::kNotFound))
-    return answer;
-  const auto health = ask_publicly(path, "dedupfs.health");
+  if (answer) return answer;
+  const auto health = ask_publicly_instead(answer.error(), path, "dedupfs.health");
   if (!health) return answer.error();
   DEDUPFS_ASSIGN(nlohmann::json status, read_answer([&] { return health->json.at(job); }));
   if (status.is_null()) return answer.error();  // a mount that only reads has no such job

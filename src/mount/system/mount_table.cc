@@ -47,16 +47,6 @@ std::vector<MountEntry> entries_of(libmnt_table& table) {
   return entries;
 }
 
-}  // namespace
-
-bool MountEntry::is_read_only() const {
-  char* text = nullptr;
-  std::size_t length = 0;
-  return mnt_optstr_get_option(mount_options.c_str(), "ro", &text, &length) == 0;
-}
-
-namespace {
-
 // The target of a path.
 struct FoundVolume {
   Path volume;
@@ -96,6 +86,12 @@ Result<FoundVolume> locate(const Path& given) {
 }
 
 }  // namespace
+
+bool MountEntry::is_read_only() const {
+  char* text = nullptr;
+  std::size_t length = 0;
+  return mnt_optstr_get_option(mount_options.c_str(), "ro", &text, &length) == 0;
+}
 
 Result<std::vector<MountEntry>> read_mount_table(const char* mountinfo) {
   const MountTable table(mnt_new_table());

@@ -27,6 +27,15 @@ TEST_F(AskPublicly, ADeadDaemonIsAnError) {
   });
 }
 
+TEST_F(AskPublicly, InsteadOfTheSocketOnlyWhereThatRefusedOrIsMissing) {
+  const auto code_after = [&](ErrorCode refusal) {
+    return ask_publicly_instead({refusal, "refused"}, place, "dedupfs.live").error().code();
+  };
+  EXPECT_EQ(code_after(ErrorCode::kIo), ErrorCode::kIo);
+  EXPECT_EQ(code_after(ErrorCode::kNotFound), ErrorCode::kNotFound) << "no mount answers";
+  EXPECT_EQ(code_after(ErrorCode::kAccessDenied), ErrorCode::kInvalidArgument) << "as asked at once";
+}
+
 struct DoubtAbout : VolumeAndPlace {
   MountEntry mount_of(std::optional<uid_t> user) const {
     return {.device = "0:42",
