@@ -155,6 +155,13 @@ give_back
 mkfs.dedupfs "$scratch/without" >/dev/null 2>&1
 check_refused "a volume without a bucket cannot promise that" 32 'dedupfs-remote attach' dedupfs "$scratch/without" "$mnt" -o durability=remote
 
+# Shipped at once, so that each container is one object.
+place=once
+check "a volume is mounted that ships at its unmount only" new_shipped_volume remote_lag=3600
+for tree in one two three; do write_tree "$tree"; done
+cp -a "$mnt" "$scratch/once"
+check "which it does" unmount_volume
+
 # A volume that tells the bucket nothing.
 place=second
 echo secret >"$scratch/key"
@@ -178,6 +185,7 @@ print(sum(name.startswith(sys.argv[2]) for name in json.load(web.urlopen(sys.arg
 }
 check_refused "a bucket is only read" 1 'dedupfs-remote clone' dedupfs "s3://bucket/first" "$there" -o "endpoint=$endpoint"
 check_refused "an empty place is named" 32 's3://bucket/nothing holds no volume' dedupfs s3://bucket/nothing "$there" -o "ro,endpoint=$endpoint"
+place=once
 check "it is cloned" restore
 blocks=$(find "$restored/containers" -type f -printf '%s\n' | awk '{blocks += int(($1 + 1048575) / 1048576)} END {print blocks}')
 give_back
@@ -187,6 +195,10 @@ check_equal "no container is read for that" "$before" "$(containers_got)"
 check "every file is read" eval 'find "$there" -type f -exec cat {} + >/dev/null'
 got=$(($(containers_got) - before))
 check "with at most one request for each MiB of the containers ($got for $blocks)" test "$got" -ge 1 -a "$got" -le "$blocks"
+same_tree "every byte" "$scratch/once" "$there"
+check "umount" umount.dedupfs "$there"
+place=first
+check "and one that was shipped piece by piece" bucket_mount ro
 same_tree "every byte" "$scratch/three" "$there/three"
 mkdir "$scratch/again"
 check "by several at once" dedupfs s3://bucket/first "$scratch/again" -o "ro,endpoint=$endpoint"
