@@ -9,16 +9,16 @@
 namespace dedupfs {
 namespace {
 
-std::string reported;
+std::string reported_error;
 
 void keep_report(const char* where, const Error& error) {
-  reported = std::string(where) + ": " + error.message();
+  reported_error = std::string(where) + ": " + error.message();
 }
 
 class Reports {
  public:
   Reports() {
-    reported.clear();
+    reported_error.clear();
     set_error_report(&keep_report);
   }
   Reports(const Reports&) = delete;
@@ -45,7 +45,7 @@ TEST(Survive, ReportsAnExceptionAndGoesOn) {
 
   EXPECT_FALSE(survive("cleaning", [] { throw std::bad_alloc(); }));
 
-  EXPECT_EQ(reported, "cleaning: out of memory");
+  EXPECT_EQ(reported_error, "cleaning: out of memory");
 }
 
 TEST(Survive, SaysNothingOfSuccess) {
@@ -53,7 +53,7 @@ TEST(Survive, SaysNothingOfSuccess) {
 
   EXPECT_TRUE(survive("cleaning", [] {}));
 
-  EXPECT_EQ(reported, "");
+  EXPECT_EQ(reported_error, "");
 }
 
 }  // namespace

@@ -4,28 +4,15 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/bytes.h"
 #include "chunkers/chunker.h"
+#include "support/random_bytes.h"
 
 namespace dedupfs {
-
-inline std::uint64_t splitmix64(std::uint64_t& state) {
-  std::uint64_t z = state += 0x9E3779B97F4A7C15;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-  return z ^ (z >> 31);
-}
-
-inline ByteBuffer random_bytes(std::size_t n, std::uint64_t seed, std::uint8_t largest = 255) {
-  ByteBuffer bytes(n);
-  for (auto& byte : bytes) byte = static_cast<std::uint8_t>(splitmix64(seed) % (largest + 1u));
-  return bytes;
-}
 
 // Name and bytes: what chunkers find easy, and what breaks them.
 inline std::vector<std::pair<std::string, ByteBuffer>> patterns(std::size_t n, std::uint64_t seed) {

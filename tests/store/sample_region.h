@@ -2,22 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "base/bytes.h"
 #include "store/format/region.h"
+#include "support/random_bytes.h"
 
 namespace dedupfs {
-
-// Deterministic bytes that no compressor makes smaller.
-inline ByteBuffer random_bytes(std::size_t count, std::uint64_t seed) {
-  std::mt19937_64 generator(seed);
-  ByteBuffer bytes(count);
-  for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(generator());
-  return bytes;
-}
 
 inline ByteBuffer text_bytes(std::size_t count) {
   ByteBuffer bytes(count);

@@ -9,7 +9,7 @@
 namespace dedupfs::tools {
 namespace {
 
-Outcome run_with(const std::vector<std::string>& arguments) {
+Outcome clone_with(const std::vector<std::string>& arguments) {
   return outcome_of(run_clone, arguments, Process());
 }
 
@@ -26,7 +26,7 @@ class CloneTest : public testing::Test {
 };
 
 TEST_F(CloneTest, AMissingSourceIsNamed) {
-  const Outcome outcome = run_with({folder_.path() / "missing", folder_.path() / "copy"});
+  const Outcome outcome = clone_with({folder_.path() / "missing", folder_.path() / "copy"});
 
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, StartsWith("dedupfs-clone: " + (folder_.path() / "missing").string()));
@@ -36,7 +36,7 @@ TEST_F(CloneTest, ACopyThatIsThereIsKept) {
   const std::string other = folder_.path() / "other";
   std::ofstream(other) << "precious";
 
-  const Outcome outcome = run_with({file_, other});
+  const Outcome outcome = clone_with({file_, other});
 
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, AllOf(HasSubstr(other + " is there already"), HasSubstr("choose another name")));
@@ -45,13 +45,13 @@ TEST_F(CloneTest, ACopyThatIsThereIsKept) {
 TEST_F(CloneTest, AFolderTakesTheCopy) {
   std::filesystem::create_directories(folder_.path() / "into" / "file");
 
-  const Outcome outcome = run_with({file_, folder_.path() / "into"});
+  const Outcome outcome = clone_with({file_, folder_.path() / "into"});
 
   EXPECT_THAT(outcome.err, HasSubstr("into/file is there already"));
 }
 
 TEST_F(CloneTest, NeedsAMountedVolume) {
-  const Outcome outcome = run_with({"--json", file_, folder_.path() / "copy"});
+  const Outcome outcome = clone_with({"--json", file_, folder_.path() / "copy"});
 
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("\"exit_code\":2"), HasSubstr("not in a mounted dedupfs volume")));

@@ -11,7 +11,7 @@
 namespace dedupfs::tools {
 namespace {
 
-Outcome run_with(const std::vector<std::string>& arguments) {
+Outcome quota_with(const std::vector<std::string>& arguments) {
   return outcome_of(run_quota, arguments, Process());
 }
 
@@ -22,7 +22,7 @@ struct QuotaTool : testing::Test {
 };
 
 TEST_F(QuotaTool, NeedsAMountedVolume) {
-  const Outcome outcome = run_with({"set", "--logical", "1g", folder_.path()});
+  const Outcome outcome = quota_with({"set", "--logical", "1g", folder_.path()});
 
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("not in a mounted dedupfs volume"));
@@ -32,18 +32,18 @@ TEST_F(QuotaTool, AFileHasNoQuota) {
   const std::string file = folder_.path() / "file";
   std::ofstream(file) << "text";
 
-  const Outcome outcome = run_with({"show", file});
+  const Outcome outcome = quota_with({"show", file});
 
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("is not a directory"));
 }
 
 TEST_F(QuotaTool, LimitsAreSizesAndOneIsNeeded) {
-  EXPECT_EQ(run_with({"set", folder_.path()}).exit_code, 1);
-  const Outcome outcome = run_with({"set", "--stored", "much", folder_.path()});
+  EXPECT_EQ(quota_with({"set", folder_.path()}).exit_code, 1);
+  const Outcome outcome = quota_with({"set", "--stored", "much", folder_.path()});
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.err, HasSubstr("'much' is not a size"));
-  const Outcome negative = run_with({"set", folder_.path(), "--files", "-1"});
+  const Outcome negative = quota_with({"set", folder_.path(), "--files", "-1"});
   EXPECT_EQ(negative.exit_code, 1);
   EXPECT_THAT(negative.err, HasSubstr("--files: '-1' is not a whole number"));
 }

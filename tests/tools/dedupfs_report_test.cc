@@ -18,7 +18,7 @@
 namespace dedupfs::tools {
 namespace {
 
-Outcome run_with(const std::vector<std::string>& arguments) {
+Outcome report_with(const std::vector<std::string>& arguments) {
   return outcome_of(run_report, arguments, Process());
 }
 
@@ -61,7 +61,7 @@ TEST(RunReport, WritesAPageAboutAVolumeThatOnlyItsOwnerMayRead) {
   const TempDir folder;
   const std::string file = folder.path() / "report.html";
 
-  const Outcome outcome = run_with({fs.path(), "-o", file});
+  const Outcome outcome = report_with({fs.path(), "-o", file});
 
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "");
@@ -76,7 +76,7 @@ TEST(RunReport, AsksTheDaemonOfAVolumeInUse) {
   ServedVolume volume;
   prepare(volume.filesystem());
 
-  const Outcome outcome = run_with({"-o", "-", volume.path()});
+  const Outcome outcome = report_with({"-o", "-", volume.path()});
 
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   expect_whole_page(outcome.out);
@@ -87,7 +87,7 @@ TEST(RunReport, ANewVolumeHasAPage) {
   const std::string path = folder.path() / "volume";
   value_of(Volume::create(path, TestFilesystem::settings()));
 
-  const Outcome outcome = run_with({"-o", "-", path});
+  const Outcome outcome = report_with({"-o", "-", path});
 
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("There is no history yet"));
@@ -98,10 +98,10 @@ TEST(RunReport, AFailureKeepsTheOldPage) {
   const std::string file = folder.path() / "report.html";
   std::ofstream(file) << "old";
 
-  EXPECT_EQ(run_with({(folder.path() / "missing").string(), "-o", file}).exit_code, 2);
+  EXPECT_EQ(report_with({(folder.path() / "missing").string(), "-o", file}).exit_code, 2);
   EXPECT_EQ(file_text(file), "old");
   const ClosedVolume volume;
-  EXPECT_EQ(run_with({volume.path(), "-o", (folder.path() / "no" / "such.html").string()}).exit_code, 2);
+  EXPECT_EQ(report_with({volume.path(), "-o", (folder.path() / "no" / "such.html").string()}).exit_code, 2);
 }
 
 TEST(RunReport, SaysAsJsonWhatItWrote) {
@@ -109,18 +109,18 @@ TEST(RunReport, SaysAsJsonWhatItWrote) {
   const TempDir folder;
   const std::string file = folder.path() / "report.html";
 
-  const Outcome outcome = run_with({"--json", volume.path(), "-o", file});
+  const Outcome outcome = report_with({"--json", volume.path(), "-o", file});
 
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const auto json = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(json.at("output"), file);
   EXPECT_EQ(json.at("written_bytes"), file_text(file).size());
-  EXPECT_EQ(run_with({"--json", volume.path(), "-o", "-"}).exit_code, 1);
+  EXPECT_EQ(report_with({"--json", volume.path(), "-o", "-"}).exit_code, 1);
 }
 
 TEST(RunReport, NeedsAFile) {
-  EXPECT_EQ(run_with({"/backup"}).exit_code, 1);
-  EXPECT_EQ(run_with({"/backup", "-o", ""}).exit_code, 1);
+  EXPECT_EQ(report_with({"/backup"}).exit_code, 1);
+  EXPECT_EQ(report_with({"/backup", "-o", ""}).exit_code, 1);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include "base/isa.h"
 #include "base/size.h"
+#include "bench/distinct.h"
 #include "bench/report.h"
 #include "bench/timed.h"
 
@@ -52,18 +53,6 @@ std::string short_number(double value) {
   return value < 1     ? fmt::format("{:.2f}", value)
          : value < 100 ? fmt::format("{:.1f}", value)
                        : fmt::format("{:.0f}", value);
-}
-
-template <class Key>
-void remember(std::vector<Key>& keys, const Key& key) {
-  if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
-}
-
-template <class Item, class Get>
-auto distinct(const std::vector<Item>& items, Get get) {
-  std::vector<std::decay_t<decltype(get(items[0]))>> keys;
-  for (const Item& item : items) remember(keys, get(item));
-  return keys;
 }
 
 constexpr auto kLegendAbove = "set key at graph 1, graph 1.02 right bottom horizontal Left reverse samplen 1 width 1\n";

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/size.h"
+#include "bench/distinct.h"
 #include "bench/report.h"
 
 namespace dedupfs::bench {
@@ -16,14 +17,6 @@ namespace {
 
 std::string percent(double part) {
   return fmt::format("{:.1f} %", 100 * part);
-}
-
-template <class Record, class Get>
-auto distinct(const std::vector<Record>& records, Get get) {
-  std::vector<std::decay_t<decltype(get(records[0]))>> values;
-  for (const Record& record : records)
-    if (std::find(values.begin(), values.end(), get(record)) == values.end()) values.push_back(get(record));
-  return values;
 }
 
 template <class Record>

@@ -80,9 +80,10 @@ volatile std::uint64_t sink;  // keeps the compiler from removing the timed work
 
 // Runs a detector on its sample as in the filesystem, where the data was just written and is in the CPU cache. Each slice of chunks
 // is copied into the cache, and timed as a whole, once. On data that it has seen, a CPU predicts branches too well.
-class Variant {
+class DetectorTrial {
  public:
-  Variant(std::unique_ptr<ResemblanceDetector> detector, std::span<const ByteSpan> chunks, const SpeedOptions& options)
+  DetectorTrial(std::unique_ptr<ResemblanceDetector> detector, std::span<const ByteSpan> chunks,
+                const SpeedOptions& options)
       : detector_(std::move(detector)),
         sample_(first(chunks, detector_->name() == kNTransform ? options.n_transform_bytes : options.bytes)) {}
 
@@ -150,7 +151,7 @@ Result<std::vector<std::unique_ptr<ResemblanceDetector>>> detectors_of(const std
 Result<std::vector<SpeedRecord>> measure_speed(std::span<const ByteSpan> chunks, std::span<const std::string> methods,
                                                std::span<const Isa> isas, const SpeedOptions& options) {
   const auto compared = first(chunks, options.n_transform_bytes).chunks;
-  std::vector<Variant> variants;
+  std::vector<DetectorTrial> variants;
   DEDUPFS_ASSIGN(auto baseline, make_resemblance_detector(kNTransform, Isa::kScalar));
   variants.emplace_back(std::move(baseline), chunks, options);
   for (const std::string& method : methods) {
@@ -165,7 +166,7 @@ Result<std::vector<SpeedRecord>> measure_speed(std::span<const ByteSpan> chunks,
     }
   }
   for (std::size_t pass = 0; pass < options.repeat; ++pass)
-    for (Variant& variant : variants) variant.pass();
+    for (DetectorTrial& variant : variants) variant.pass();
 
   std::vector<SpeedRecord> records;
   for (auto variant = variants.begin() + 1; variant != variants.end(); ++variant)

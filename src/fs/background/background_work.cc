@@ -15,7 +15,7 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::chrono::seconds kLookInterval{10};
+constexpr std::chrono::seconds kReclaimLookInterval{10};
 // Without a request for so long, a volume is idle.
 constexpr std::chrono::seconds kIdleFor{5};
 // With less than this share of the disk free, a reclaim is due earlier and frees more.
@@ -114,7 +114,7 @@ void BackgroundWork::start() {
                                                       .is_short_of_space = [this] { return is_short_of_space(); }});
   reclaimer_ = std::make_unique<Reclaimer>(
       volume_, reclaim_host(),
-      Reclaimer::Settings{.look_interval = kLookInterval,
+      Reclaimer::Settings{.look_interval = kReclaimLookInterval,
                           .due = [this](ReclaimGoal goal) { return due_reclaims_->find(goal); },
                           .is_idle = [this] { return is_idle(); },
                           .yielding_cpu_percent = settings_.settle_cpu_percent});

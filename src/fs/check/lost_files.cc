@@ -16,7 +16,7 @@ namespace dedupfs {
 namespace {
 
 constexpr std::size_t kListedTogether = 1024;
-constexpr std::size_t kDeepest = 1000;  // directories; a damaged volume can have loops
+constexpr std::size_t kLongestWay = 1000;  // directories; a damaged volume can have loops
 constexpr std::size_t kMaxPath = 4096;
 constexpr std::size_t kMaxKnown = 10'000;
 
@@ -28,7 +28,7 @@ class Paths {
   std::string of_directory(InodeNumber directory) {
     std::vector<InodeNumber> way;
     std::string path = "/";
-    while (directory != kRootInode && way.size() < kDeepest) {
+    while (directory != kRootInode && way.size() < kLongestWay) {
       if (const auto known = known_.find(directory); known != known_.end()) {
         path = known->second;
         break;

@@ -28,7 +28,7 @@ constexpr double kEndOfCopy = 0.6;
 constexpr double kWarmUp = 0.1;
 constexpr std::size_t kMaxKnownChunks = 2 << 20;
 // What waits when the time ends must not take long, however slow the codec is.
-constexpr std::uint64_t kMaxDirtyBytes = 32 << 20;
+constexpr std::uint64_t kMaxScratchDirtyBytes = 32 << 20;
 constexpr std::uint64_t kMaxWaitingRegionBytes = 16 << 20;
 // Beside the containers: what an inode with its name, and a chunk, take in the index, as far as one is to the other.
 constexpr double kFileWeight = 250;
@@ -70,7 +70,7 @@ class Sampling {
   ScratchVolumeSettings settings_of_volume() const {
     ScratchVolumeSettings scratch = settings_.scratch;
     scratch.volume.compression.landing = scratch.volume.compression.settled;
-    scratch.filesystem.dirty_bytes = std::min(scratch.filesystem.dirty_bytes, kMaxDirtyBytes);
+    scratch.filesystem.dirty_bytes = std::min(scratch.filesystem.dirty_bytes, kMaxScratchDirtyBytes);
     scratch.volume_options.waiting_region_bytes =
         std::min(scratch.volume_options.waiting_region_bytes, kMaxWaitingRegionBytes);
     return scratch;

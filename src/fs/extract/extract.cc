@@ -14,7 +14,7 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::size_t kDeepest = 2048;  // no path of a program is deeper: PATH_MAX
+constexpr std::size_t kDeepestNesting = 2048;  // no path of a program is deeper: PATH_MAX
 constexpr std::size_t kNamesAtOnce = 64;
 
 // The paths that are asked for, as a tree: so each is taken once, and the folders above them, too.
@@ -135,7 +135,7 @@ class Extraction {
   }
 
   Result<void> take_folder(const ExtractEntry& folder, const Asked* asked, std::size_t depth) {
-    if (depth == kDeepest) return fail(folder.path, Error{ErrorCode::kNameTooLong, "nested too deeply"}, false);
+    if (depth == kDeepestNesting) return fail(folder.path, Error{ErrorCode::kNameTooLong, "nested too deeply"}, false);
     const InodeNumber inode = folder.attributes.inode;
     if (!entered_.insert(inode).second) return fail(folder.path, corruption("this folder has two names"), true);
     EntrySource source(filesystem_, folder.attributes, watcher_);

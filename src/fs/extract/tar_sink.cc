@@ -17,7 +17,7 @@ namespace {
 
 // A file with more is written with its holes as zeros: the list of the parts stands in memory and in the archive.
 constexpr std::size_t kMostExtents = 10'000;
-constexpr std::array<std::uint8_t, 64 << 10> kZeros{};
+constexpr std::array<std::uint8_t, 64 << 10> kZeroPadding{};
 
 int acl_tag(PosixAcl::Tag tag) {
   switch (tag) {
@@ -148,8 +148,8 @@ Result<void> TarSink::write_header(archive_entry& entry) {
 
 Result<void> TarSink::write_zeros(std::uint64_t count) {
   while (count != 0) {
-    const std::uint64_t part = std::min<std::uint64_t>(count, kZeros.size());
-    if (::archive_write_data(archive_, kZeros.data(), part) < 0) return failure("the archive");
+    const std::uint64_t part = std::min<std::uint64_t>(count, kZeroPadding.size());
+    if (::archive_write_data(archive_, kZeroPadding.data(), part) < 0) return failure("the archive");
     count -= part;
   }
   return {};

@@ -8,7 +8,7 @@ namespace dedupfs {
 namespace {
 
 constexpr std::chrono::seconds kTrustedFor{1};
-constexpr int kShareOfTime = 50;
+constexpr int kTimesLonger = 50;
 
 }  // namespace
 
@@ -18,7 +18,7 @@ Result<std::uint64_t> VolumeSize::bytes() {
   if (begin < known_until_) return known_;
   DEDUPFS_ASSIGN(known_, measure_());
   const Clock::time_point end = now_();
-  known_until_ = end + std::max<Clock::duration>(kTrustedFor, (end - begin) * kShareOfTime);
+  known_until_ = end + std::max<Clock::duration>(kTrustedFor, (end - begin) * kTimesLonger);
   return known_;
 }
 

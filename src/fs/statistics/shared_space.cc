@@ -16,7 +16,7 @@ Error no_snapshot(const std::string& name) {
   return {ErrorCode::kNotFound, fmt::format("there is no snapshot '{}'", name)};
 }
 
-Result<bool> is_directory(const CommittedView& view, InodeNumber inode) {
+Result<bool> is_directory_inode(const CommittedView& view, InodeNumber inode) {
   DEDUPFS_ASSIGN(const InodeRecord record, view.get_inode(inode));
   return type_bits(record.attributes.mode) == S_IFDIR;
 }
@@ -56,7 +56,7 @@ class Deletion {
       add_snapshot(found);
       return {};
     }
-    DEDUPFS_ASSIGN(const bool is_tree, is_directory(view_, name.inode));
+    DEDUPFS_ASSIGN(const bool is_tree, is_directory_inode(view_, name.inode));
     if (is_tree) return sharers_.files->add_tree(name.inode, set_);
     sharers_.files->add_name(name.inode, name.parent, set_);
     return {};
@@ -82,7 +82,7 @@ Result<std::vector<std::optional<Share>>> compute_tree_shares(Volume& volume,
   Sharers sharers;
   std::vector<std::pair<std::size_t, Label>> trees;  // by their positions
   for (std::size_t i = 0; i < directories.size(); ++i) {
-    const auto is_tree = is_directory(view, directories[i]);
+    const auto is_tree = is_directory_inode(view, directories[i]);
     if (!is_tree && is_tree.error().code() == ErrorCode::kNotFound) continue;
     DEDUPFS_TRY(is_tree);
     if (!*is_tree) continue;
@@ -116,7 +116,7 @@ Result<std::vector<std::vector<FolderShare>>> compute_folder_shares(Volume& volu
   for (const InodeNumber directory : directories) {
     if (tree_of(directory) != kLiveTree || directory == kSnapshotsInode)
       return Error{ErrorCode::kInvalidArgument, "it is in a snapshot: dedupfs-snapshot list shows what snapshots take"};
-    DEDUPFS_ASSIGN(const bool is_tree, is_directory(view, directory));
+    DEDUPFS_ASSIGN(const bool is_tree, is_directory_inode(view, directory));
     if (!is_tree) return Error{ErrorCode::kInvalidArgument, fmt::format("inode {} is no directory", directory)};
     DEDUPFS_ASSIGN(const Label whole, sharers.groups.add());
     std::vector<Folder>& folders = found.emplace_back();

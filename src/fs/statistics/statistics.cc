@@ -13,7 +13,7 @@
 namespace dedupfs {
 namespace {
 
-constexpr int kDeepest = 8;  // folders in folders; a volume has fewer
+constexpr int kDeepestFolder = 8;  // folders in folders; a volume has fewer
 
 Result<std::uint64_t> allocated_below(BackingFolder& parent, std::string_view name, int depth, const GoOn& go_on);
 
@@ -149,8 +149,8 @@ class Counting {
   Result<void> measure_disk() {
     BackingFolder& volume = *volume_.folder();
     DEDUPFS_ASSIGN(const std::uint64_t container_bytes,
-                   allocated_below(volume, kContainersDirectory, kDeepest, go_on_));
-    DEDUPFS_ASSIGN(statistics_.index_bytes, allocated_below(volume, kIndexDirectory, kDeepest, go_on_));
+                   allocated_below(volume, kContainersDirectory, kDeepestFolder, go_on_));
+    DEDUPFS_ASSIGN(statistics_.index_bytes, allocated_below(volume, kIndexDirectory, kDeepestFolder, go_on_));
     statistics_.landed_bytes = volume_.containers().landed_bytes().value_or(0);
     statistics_.index_table_bytes = volume_.database().table_bytes();
     statistics_.index_filters = volume_.database().filter_memory();
@@ -221,7 +221,7 @@ double Statistics::mean_delta_bytes() const {
 }
 
 Result<std::uint64_t> disk_bytes_of(const Volume& volume, const GoOn& go_on) {
-  return allocated_below(*volume.folder(), kDeepest, go_on);
+  return allocated_below(*volume.folder(), kDeepestFolder, go_on);
 }
 
 Result<Statistics> compute_statistics(Volume& volume, GoOn go_on) {

@@ -11,8 +11,8 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::size_t kDeepest = 10'000;  // folders above an inode; more are a circle in a damaged volume
-constexpr std::uint64_t kNear = 64;       // inode numbers
+constexpr std::size_t kDeepestPath = 10'000;  // folders above an inode; more are a circle in a damaged volume
+constexpr std::uint64_t kNear = 64;           // inode numbers
 constexpr std::uint64_t kFar = 4096;
 
 }  // namespace
@@ -45,7 +45,7 @@ Result<void> InodePaths::search(InodeNumber inode) {
   if (!folder) {
     DEDUPFS_ASSIGN(folder, folder_made_before(inode));
   }
-  for (std::size_t depth = 0; folder && depth < kDeepest && sought_.contains(inode); ++depth) {
+  for (std::size_t depth = 0; folder && depth < kDeepestPath && sought_.contains(inode); ++depth) {
     DEDUPFS_TRY(read_folder(*folder));
     if (*folder == kRootInode) return {};
     DEDUPFS_ASSIGN(folder, parent_of(*folder));
@@ -122,7 +122,7 @@ std::string InodePaths::path_of(const Link& link) const {
   std::vector<std::string> parts{link.name};  // from the end of the path
   for (InodeNumber at = link.parent; at != kRootInode;) {
     const auto name = names_.find(at);
-    if (name == names_.end() || parts.size() == kDeepest) {
+    if (name == names_.end() || parts.size() == kDeepestPath) {
       parts.push_back(fmt::format("[inode {}]", at));
       break;
     }

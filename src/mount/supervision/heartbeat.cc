@@ -13,7 +13,7 @@
 namespace dedupfs {
 namespace {
 
-long long seconds_of(Heartbeat::Clock::duration duration) {
+long long whole_seconds_of(Heartbeat::Clock::duration duration) {
   return static_cast<long long>(std::chrono::duration_cast<std::chrono::seconds>(duration).count());
 }
 
@@ -80,7 +80,7 @@ void Heartbeat::beat(std::optional<Clock::duration> unanswered) {
 
 // Without work it gets no more time, and the time limit of the service manager comes near.
 void Heartbeat::beat_at_edge(bool works, bool waits_for_disk) {
-  const long long seconds = seconds_of(world_.now() - since_);
+  const long long seconds = whole_seconds_of(world_.now() - since_);
   const char* const doing = works ? "" : waits_for_disk ? ", waiting for the disk" : ", without any work at present";
   const bool gets_on = works || waits_for_disk;
   say(gets_on ? fmt::format("WATCHDOG=1\nEXTEND_TIMEOUT_USEC={}", std::chrono::microseconds(kExtension).count()) : "",
@@ -92,7 +92,7 @@ void Heartbeat::beat_while_serving(bool works, bool waits_for_disk, std::optiona
     logged_slow_ = logged_hung_ = false;
     return say("WATCHDOG=1", line_of_now());
   }
-  const long long seconds = seconds_of(*unanswered);
+  const long long seconds = whole_seconds_of(*unanswered);
   const bool is_hung = !waits_for_disk && (!works || *unanswered >= kLongestWork);
   const std::string status =
       is_hung ? fmt::format("{}, but it has not answered for {} s, and is not waiting for the disk", line_, seconds)

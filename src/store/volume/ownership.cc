@@ -9,10 +9,10 @@
 namespace dedupfs {
 namespace {
 
-using Found = Result<std::optional<std::string>>;
+using Foreign = Result<std::optional<std::string>>;
 
 constexpr std::uint32_t kRootsGroup = 0;
-constexpr int kDeepest = 8;  // folders in folders: dedupfs goes into none below
+constexpr int kDeepestFolder = 8;  // folders in folders: dedupfs goes into none below
 
 std::optional<std::string> judge(const Path& path, const Backing::Status& status, std::uint32_t user) {
   if (status.type == Backing::Type::kMissing) return std::nullopt;  // removed since it was listed
@@ -26,7 +26,7 @@ std::optional<std::string> judge(const Path& path, const Backing::Status& status
 }
 
 // The folder first: if nobody else can write to it, nobody changes which files it holds while they are looked at.
-Found foreign_in(BackingFolder& folder, std::uint32_t user, int depth) {
+Foreign foreign_in(BackingFolder& folder, std::uint32_t user, int depth) {
   DEDUPFS_ASSIGN(const Backing::Status itself, folder.status());
   if (auto foreign = judge(folder.path(), itself, user)) return foreign;
   DEDUPFS_ASSIGN(const auto names, folder.list());
@@ -44,7 +44,7 @@ Found foreign_in(BackingFolder& folder, std::uint32_t user, int depth) {
 }  // namespace
 
 Result<std::optional<std::string>> foreign_part(BackingFolder& volume, std::uint32_t user) {
-  return foreign_in(volume, user, kDeepest);
+  return foreign_in(volume, user, kDeepestFolder);
 }
 
 Result<void> require_own(BackingFolder& volume) {

@@ -13,10 +13,6 @@ namespace {
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
-Result<void> no_more(int /*socket*/) {
-  return Error{ErrorCode::kInterrupted, "no more"};
-}
-
 TEST(ControlAnswer, WhatOneEndWritesTheOtherOneReads) {
   Wire wire;
   wire.give(answer_line(Json{{"name", "x"}}) + answer_line(Error{ErrorCode::kNoSpace, "the disk is full"}));

@@ -30,6 +30,11 @@ inline constexpr std::chrono::seconds kTestPatience{120};
 // Much less than that.
 inline constexpr std::chrono::seconds kSoon{20};
 
+// What a reader asks when it has to wait: the peer has sent all that it will send.
+inline Result<void> no_more(int /*socket*/) {
+  return Error{ErrorCode::kInterrupted, "no more"};
+}
+
 inline std::string noise(std::size_t bytes, unsigned seed = 1) {
   std::minstd_rand random(seed);
   std::string text(bytes, '\0');

@@ -13,11 +13,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The peer has sent all that it will send.
-Result<void> no_more(int /*socket*/) {
-  return Error{ErrorCode::kInterrupted, "no more"};
-}
-
 Result<std::string> read_frames(FrameReader& reader, ControlConnection& connection, std::size_t piece = 10'007) {
   return read_all([&](MutableByteSpan out) { return reader.read(out, connection, no_more); }, piece);
 }

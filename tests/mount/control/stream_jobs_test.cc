@@ -161,7 +161,7 @@ TEST(StreamJobs, NoneBeginsAfterTheEnd) {
 }
 
 // Works without the stream until it is not wanted any more.
-StreamJobs::Work counting(std::promise<void>& begun, std::promise<std::string>& ended) {
+StreamJobs::Work counting_work(std::promise<void>& begun, std::promise<std::string>& ended) {
   return [&](const Json&, ControlStream&, const GoOn& go_on) -> Result<Json> {
     begun.set_value();
     for (;;)
@@ -175,7 +175,7 @@ StreamJobs::Work counting(std::promise<void>& begun, std::promise<std::string>& 
 TEST(StreamJobs, LongWorkEndsWithTheClient) {
   std::promise<void> begun;
   std::promise<std::string> ended;
-  const StreamingDaemon daemon(gives(counting(begun, ended)));
+  const StreamingDaemon daemon(gives(counting_work(begun, ended)));
   {
     const RawClient client(daemon.volume.path());
     ASSERT_TRUE(client.send(kGive));
@@ -187,7 +187,7 @@ TEST(StreamJobs, LongWorkEndsWithTheClient) {
 TEST(StreamJobs, LongWorkEndsWithTheMount) {
   std::promise<void> begun;
   std::promise<std::string> ended;
-  const StreamingDaemon daemon(gives(counting(begun, ended)));
+  const StreamingDaemon daemon(gives(counting_work(begun, ended)));
   const RawClient client(daemon.volume.path());
   ASSERT_TRUE(client.send(kGive));
   begun.get_future().wait();

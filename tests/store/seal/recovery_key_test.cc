@@ -11,28 +11,28 @@
 namespace dedupfs {
 namespace {
 
-std::string text_of(const Secret& secret) {
+std::string words_of(const Secret& secret) {
   return {secret.bytes().begin(), secret.bytes().end()};
 }
 
 Result<std::string> tidied(std::string_view typed) {
   const auto tidy = tidy_recovery_key(bytes_of(typed));
   if (!tidy) return tidy.error();
-  return text_of(*tidy);
+  return words_of(*tidy);
 }
 
 TEST(RecoveryKey, HasNineGroupsOfSymbolsThatPeopleDoNotMixUp) {
-  const std::string key = text_of(make_recovery_key());
+  const std::string key = words_of(make_recovery_key());
 
   EXPECT_THAT(key,
               testing::MatchesRegex("([0-9A-HJKMNP-TV-Z][0-9A-HJKMNP-TV-Z][0-9A-HJKMNP-TV-Z][0-9A-HJKMNP-TV-Z]-?)+"));
   EXPECT_EQ(key.size(), 44U);
   EXPECT_EQ(std::ranges::count(key, '-'), 8);
-  EXPECT_NE(key, text_of(make_recovery_key()));
+  EXPECT_NE(key, words_of(make_recovery_key()));
 }
 
 TEST(RecoveryKey, IsReadAsPeopleTypeIt) {
-  const std::string key = text_of(make_recovery_key());
+  const std::string key = words_of(make_recovery_key());
   EXPECT_EQ(tidied(key).value(), key);
 
   std::string typed;
@@ -50,7 +50,7 @@ TEST(RecoveryKey, IsReadAsPeopleTypeIt) {
 }
 
 TEST(RecoveryKey, FindsMistakes) {
-  const std::string key = text_of(make_recovery_key());
+  const std::string key = words_of(make_recovery_key());
   int missed = 0;
   for (std::size_t i = 0; i < key.size(); ++i) {
     if (key[i] == '-') continue;
