@@ -281,15 +281,15 @@ void warn_of_unlocked_secrets() {
   if (!are_secrets_locked() && has_swap()) spdlog::warn("{}", kUnlockedSecrets);
 }
 
-Result<KdfSettings> parse_kdf_memory(const std::string& memory) {
+Result<KdfSettings> parse_kdf_memory(const std::string& memory, std::uint64_t most) {
   KdfSettings kdf;
   if (memory.empty()) return kdf;
   const auto bytes = parse_size(memory);
   if (!bytes || *bytes < (8 << 20) || *bytes > (std::uint64_t{4} << 30))
     return invalid_argument("--kdf-memory " + memory + ": must be a size from 8m to 4g");
-  if (*bytes > most_kdf_memory())
+  if (*bytes > most)
     return invalid_argument(fmt::format("--kdf-memory {}: a guess may take half of the memory of this machine, {}",
-                                        memory, human_size(most_kdf_memory())));
+                                        memory, human_size(most)));
   kdf.memory_kib = static_cast<std::uint32_t>(*bytes >> 10);
   return kdf;
 }

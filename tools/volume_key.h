@@ -43,8 +43,8 @@ Result<UnlockedKey> unlock_here(const KeyHeader& header, ByteSpan passphrase);
 void warn_of_unlocked_secrets();
 // What a guess may take of this machine.
 std::uint64_t most_kdf_memory();
-// The costs of a guess, from what --kdf-memory says; empty: the default.
-Result<KdfSettings> parse_kdf_memory(const std::string& memory);
+// The costs of a guess, from what --kdf-memory says; empty: the default. Refuses more than `most` bytes.
+Result<KdfSettings> parse_kdf_memory(const std::string& memory, std::uint64_t most = most_kdf_memory());
 
 // The key header of a volume; none if there is no encrypted volume that can be read.
 std::optional<KeyHeader> find_key_header(const Path& volume, const std::shared_ptr<Backing>& disk = Backing::posix());

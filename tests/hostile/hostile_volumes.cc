@@ -22,7 +22,7 @@
 #include "hostile/exercise.h"
 #include "hostile/mutations.h"
 #include "hostile/sample_volume.h"
-#include "support/share.h"
+#include "support/sanitized.h"
 
 namespace dedupfs {
 namespace {
@@ -30,7 +30,6 @@ namespace {
 using Path = std::filesystem::path;
 using Clock = std::chrono::steady_clock;
 
-constexpr bool kIsSanitized = kShare != 1;
 constexpr int kFoundStatus = 3;
 constexpr std::uint64_t kMaxMemoryBytes = 512 << 20;
 constexpr std::uint64_t kMaxAddressSpaceBytes = std::uint64_t{8} << 30;  // so that the machine lives on
@@ -108,7 +107,7 @@ std::string in_child(const Path& log, Work work) {
     const rlimit no_core{0, 0};
     ::setrlimit(RLIMIT_CORE, &no_core);
     const rlimit memory{kMaxAddressSpaceBytes, kMaxAddressSpaceBytes};
-    if (!kIsSanitized) ::setrlimit(RLIMIT_AS, &memory);
+    if (!kSanitized) ::setrlimit(RLIMIT_AS, &memory);
     int status = 0;
     try {
       work();
@@ -122,7 +121,7 @@ std::string in_child(const Path& log, Work work) {
     std::cout.flush();
     ::_exit(status);
   }
-  const auto deadline = Clock::now() + kMax * (kIsSanitized ? kSanitizersAreSlower : 1);
+  const auto deadline = Clock::now() + kMax * (kSanitized ? kSanitizersAreSlower : 1);
   int status = 0;
   rusage used{};
   while (::wait4(child, &status, WNOHANG, &used) == 0) {
@@ -139,7 +138,7 @@ std::string in_child(const Path& log, Work work) {
   if (WEXITSTATUS(status) == kFoundStatus) return "a promise is broken";
   if (WEXITSTATUS(status) != 0) return fmt::format("exit status {}", WEXITSTATUS(status));
   const auto bytes = static_cast<std::uint64_t>(used.ru_maxrss) << 10;
-  if (!kIsSanitized && bytes > kMaxMemoryBytes) return fmt::format("it took {} MiB of memory", bytes >> 20);
+  if (!kSanitized && bytes > kMaxMemoryBytes) return fmt::format("it took {} MiB of memory", bytes >> 20);
   if (std::filesystem::file_size(log) > kMaxLogBytes) return "it prints without end";
   return {};
 }

@@ -17,6 +17,7 @@
 #include "encrypted_volume.h"
 #include "fsck_dedupfs.h"
 #include "manual.h"
+#include "mount/options/memory_limits.h"
 #include "replica/remote_file.h"
 #include "store/seal/key_header.h"
 #include "store/volume/volume.h"
@@ -228,12 +229,13 @@ TEST_F(VolumeKeyTest, TheKeyringOfTheKernelHasThePassphrase) {
   EXPECT_THAT(both.err, HasSubstr("excludes"));
 }
 
-TEST_F(VolumeKeyTest, ACostlySlotNeedsMoreMemoryThanThereIs) {
-  const Outcome outcome =
-      outcome_of(run_mkfs, {"--encrypt", "--kdf-memory", "4g", "--key-file", first_, folder_.path() / "large"});
-  if (outcome.exit_code == 0) GTEST_SKIP() << "this machine has much memory";
-  EXPECT_EQ(outcome.exit_code, 16);
-  EXPECT_THAT(outcome.err, HasSubstr("half of the memory of this machine"));
+TEST(KdfMemory, ACostlySlotTakesAtMostHalfOfTheMemoryOfTheMachine) {
+  EXPECT_EQ(parse_kdf_memory("1g", std::uint64_t{1} << 30)->memory_kib, 1U << 20);
+  const auto refused = parse_kdf_memory("1025m", std::uint64_t{1} << 30);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::kInvalidArgument);
+  EXPECT_THAT(refused.error().message(), HasSubstr("half of the memory of this machine, 1.00 GiB"));
+  EXPECT_EQ(most_kdf_memory(), memory_of_machine() / 2);
 }
 
 }  // namespace

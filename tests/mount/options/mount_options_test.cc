@@ -226,13 +226,13 @@ TEST(MountOptions, FlagsOfARemountAreThoseOfTheMount) {
             MS_RDONLY | MS_NOEXEC | MS_NOATIME | MS_SYNCHRONOUS | MS_DIRSYNC);
 }
 
-TEST(Remount, MayMakeReadOnlyAndBack) {
+TEST(RemountOptions, MayMakeReadOnlyAndBack) {
   EXPECT_TRUE(check_remount(parsed("cache=1g"), parsed("remount,ro")));
   EXPECT_TRUE(check_remount(parsed(""), parsed("remount,rw")));
   EXPECT_TRUE(check_remount(parsed("ro"), parsed("remount,ro")));
 }
 
-TEST(Remount, CannotMakeADaemonWriteThatWasStartedReadOnly) {
+TEST(RemountOptions, CannotMakeADaemonWriteThatWasStartedReadOnly) {
   const auto result = check_remount(parsed("ro"), parsed("remount,rw"));
 
   ASSERT_FALSE(result);
@@ -240,7 +240,7 @@ TEST(Remount, CannotMakeADaemonWriteThatWasStartedReadOnly) {
   EXPECT_THAT(result.error().message(), HasSubstr("unmount it"));
 }
 
-TEST(Remount, CannotChangeOptionsOfTheDaemon) {
+TEST(RemountOptions, CannotChangeOptionsOfTheDaemon) {
   EXPECT_TRUE(check_remount(parsed("cache=1g"), parsed("remount,ro,cache=1g")));
   const auto result = check_remount(parsed("cache=1g"), parsed("remount,ro,cache=2g"));
   ASSERT_FALSE(result);

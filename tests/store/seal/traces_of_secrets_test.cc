@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -32,9 +33,19 @@ Masked masked(ByteSpan bytes) {
   return result;
 }
 
+// The memory of a process that has run other tests is large, so the C library looks for the first byte.
 bool has(ByteSpan memory, const Masked& wanted) {
   const auto is_it = [](std::uint8_t byte, std::uint8_t other) { return byte == (other ^ kMask); };
-  return std::search(memory.begin(), memory.end(), wanted.begin(), wanted.end(), is_it) != memory.end();
+  while (memory.size() >= wanted.size()) {
+    const void* const first = std::memchr(memory.data(), wanted[0] ^ kMask, memory.size() - wanted.size() + 1);
+    if (first == nullptr) return false;
+    memory = memory.subspan(static_cast<std::size_t>(static_cast<const std::uint8_t*>(first) - memory.data()));
+    if (std::equal(wanted.begin(), wanted.end(), memory.begin(),
+                   [&](auto other, auto byte) { return is_it(byte, other); }))
+      return true;
+    memory = memory.subspan(1);
+  }
+  return false;
 }
 
 // The mappings of this process that can be written to and have it.
