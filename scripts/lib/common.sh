@@ -9,13 +9,18 @@ project_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # "debian-12", "ubuntu-24.04".
 distribution=$(. /etc/os-release 2>/dev/null && echo "${ID:-unknown}-${VERSION_ID:-}") || distribution=unknown
 
-# The clang of this distribution that is used for sanitizers, fuzzers and clang-tidy. The oldest that builds dedupfs is 14,
-# but it does not understand the headers of GCC 13.
-# shellcheck disable=SC2034
-case $distribution in
-  ubuntu-24.04) llvm=18 ;;
-  *) llvm=14 ;;
-esac
+# The clang that is used for sanitizers, fuzzers and clang-tidy: the one that the distribution calls clang, without a number. Empty where
+# neither this list nor apt knows it. The oldest that builds dedupfs is 14, but it does not understand the headers of GCC 13.
+clang_of_distribution() {
+  case $distribution in
+    debian-12) echo 14 ;;
+    debian-13) echo 19 ;;
+    ubuntu-24.04) echo 18 ;;
+    *) apt-cache depends clang 2>/dev/null | sed -nE 's/^ *Depends: clang-([0-9]+)$/\1/p' ;;
+  esac
+}
+# shellcheck disable=SC2034  # used by the scripts that source this file
+llvm=$(clang_of_distribution) || llvm=
 
 say() { printf '== %s\n' "$*"; }
 

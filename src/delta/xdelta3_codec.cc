@@ -162,12 +162,13 @@ Result<Segment> read_segment(ByteSpan delta) {
   return Segment{.length = *length, .begin = *begin, .begin_at = begin_at, .rest_at = at};
 }
 
-// As read_segment() reads it.
-void append_number(ByteBuffer& bytes, std::uint64_t number) {
+// As read_segment() reads it, in as few bytes as it takes. Returns what is behind it.
+ByteBuffer::iterator write_number(ByteBuffer::iterator at, std::uint64_t number) {
   int shift = 0;
   while (number >> shift >= 0x80) shift += 7;
-  for (; shift > 0; shift -= 7) bytes.push_back(static_cast<std::uint8_t>(0x80 | (number >> shift & 0x7f)));
-  bytes.push_back(static_cast<std::uint8_t>(number & 0x7f));
+  for (; shift > 0; shift -= 7) *at++ = static_cast<std::uint8_t>(0x80 | (number >> shift & 0x7f));
+  *at++ = static_cast<std::uint8_t>(number & 0x7f);
+  return at;
 }
 
 }  // namespace
@@ -198,11 +199,12 @@ Result<Xdelta3Codec::Range> Xdelta3Codec::source_range(ByteSpan delta) {
 
 Result<ByteBuffer> Xdelta3Codec::without_begin_of_source(ByteSpan delta, std::size_t bytes) {
   DEDUPFS_ASSIGN(const Segment segment, read_segment(delta));
-  if (segment.begin_at == segment.rest_at) return ByteBuffer(delta.begin(), delta.end());  // it copies nothing
+  ByteBuffer shorter(delta.begin(), delta.end());
+  if (segment.begin_at == segment.rest_at) return shorter;  // it copies nothing
   if (segment.begin < bytes) return corruption("it needs the beginning of its source");
-  ByteBuffer shorter(delta.begin(), delta.begin() + static_cast<std::ptrdiff_t>(segment.begin_at));
-  append_number(shorter, segment.begin - bytes);
-  shorter.insert(shorter.end(), delta.begin() + static_cast<std::ptrdiff_t>(segment.rest_at), delta.end());
+  // The new number is not larger, so it fits where the old one is.
+  const auto end = write_number(shorter.begin() + static_cast<std::ptrdiff_t>(segment.begin_at), segment.begin - bytes);
+  shorter.erase(end, shorter.begin() + static_cast<std::ptrdiff_t>(segment.rest_at));
   return shorter;
 }
 

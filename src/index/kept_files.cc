@@ -1,5 +1,6 @@
 #include "index/kept_files.h"
 
+#include <rocksdb/version.h>
 #include <spdlog/spdlog.h>
 
 #include <limits>
@@ -20,6 +21,15 @@ class Quiet {
   const LogLevel level_;
 };
 
+// Files are kept until each call that keeps them has had its counterpart. RocksDB before 9 has a parameter that ends it for all.
+rocksdb::Status end_keeping(rocksdb::DB& db) {
+#if ROCKSDB_MAJOR >= 9
+  return db.EnableFileDeletions();
+#else
+  return db.EnableFileDeletions(false);
+#endif
+}
+
 }  // namespace
 
 Result<std::unique_ptr<KeptFiles>> KeptFiles::keep(Database& database) {
@@ -31,7 +41,7 @@ Result<std::unique_ptr<KeptFiles>> KeptFiles::keep(Database& database) {
 
 KeptFiles::~KeptFiles() {
   const Quiet quiet(*state_.db);
-  if (const rocksdb::Status status = state_.db->EnableFileDeletions(false); !status.ok())
+  if (const rocksdb::Status status = end_keeping(*state_.db); !status.ok())
     spdlog::warn("{}", state_.error_of(status).message());
 }
 
