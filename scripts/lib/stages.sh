@@ -5,7 +5,7 @@
 exec </dev/null
 export CI=true DEBIAN_FRONTEND=noninteractive
 # Where there is a ccache, its objects serve each clone, whatever the folder is called.
-export CCACHE_BASEDIR=$project_root CCACHE_NOHASHDIR=true CCACHE_SLOPPINESS=include_file_mtime,include_file_ctime,time_macros
+export CCACHE_BASEDIR=${project_root:?} CCACHE_NOHASHDIR=true CCACHE_SLOPPINESS=include_file_mtime,include_file_ctime,time_macros
 
 # new_logs FOLDER: where each stage leaves what it printed, and the counts of this run.
 new_logs() {

@@ -7,6 +7,12 @@
 
 set -uo pipefail
 
+# Each test has a mount namespace of its own. Without, a namespace that another test makes meanwhile has a copy of this test's mounts, and their daemons
+# live as long as that.
+if [ -z "${IN_OWN_NAMESPACE:-}" ] && [ "$(id -u)" -eq 0 ] && unshare --mount true 2>/dev/null; then
+  IN_OWN_NAMESPACE=1 exec unshare --mount --propagation private "$0" "$@"
+fi
+
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 tools=${DEDUPFS_TOOLS:-$here/../../build/tools}
 # shellcheck source=checks.sh
