@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 #include <rocksdb/db.h>
+#include <rocksdb/file_system.h>
 
 #include <algorithm>
 #include <random>
@@ -38,6 +39,16 @@ TEST_F(DatabaseOpenTest, IsForItsOwnerOnly) {
   for (const auto& file : std::filesystem::directory_iterator(index()))
     EXPECT_EQ(file.status().permissions(), std::filesystem::perms::owner_read | std::filesystem::perms::owner_write)
         << file.path();
+}
+
+// Their tools, such as ldb, would write to it otherwise, and take its log away.
+TEST_F(DatabaseOpenTest, IsLockedForOtherProgramsOfRocksDb) {
+  const auto database = open_or_die(index());
+  const auto own = rocksdb::FileSystem::Default();
+  rocksdb::FileLock* lock = nullptr;
+
+  EXPECT_FALSE(own->LockFile((index() / "LOCK").string(), {}, &lock, nullptr).ok());
+  if (lock != nullptr) EXPECT_TRUE(own->UnlockFile(lock, {}, nullptr).ok());
 }
 
 TEST_F(DatabaseOpenTest, IsNotCreatedOverAnother) {
