@@ -6,6 +6,8 @@
 #include <cctype>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -14,6 +16,7 @@ namespace {
 
 constexpr std::size_t kMostOutput = 64 << 20;
 constexpr std::size_t kShortId = 8;
+constexpr std::size_t kMostConfig = 64 << 10;
 
 bool is_hexadecimal(const std::string& text) {
   return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isxdigit(c) != 0; });
@@ -45,11 +48,70 @@ Result<std::vector<BackupArchive>> sorted(Result<Listed> listed) {
   return archives;
 }
 
+// What made a repository.
+enum class Maker {
+  kBorg1,
+  kBorg2,
+  kRestic,
+  kNobody,     // a folder that is none of these
+  kElsewhere,  // no folder on this machine: only the program itself can tell
+};
+
+std::string begin_of(const std::filesystem::path& file, std::size_t most) {
+  std::string text(most, '\0');
+  std::ifstream in(file, std::ios::binary);
+  in.read(text.data(), static_cast<std::streamsize>(most));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return text;
+}
+
+Maker maker_of(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder, ignored)) return Maker::kElsewhere;
+  const std::filesystem::path config = folder / "config";
+  // Early betas of borg 2 have a file as borg 1 has, with another version.
+  if (std::filesystem::is_regular_file(config / "version", ignored)) return Maker::kBorg2;
+  if (!std::filesystem::is_regular_file(config, ignored)) return Maker::kNobody;
+  const std::string text = begin_of(config, kMostConfig);
+  if (text.find("[repository]\n") != std::string::npos) {
+    const std::size_t version = text.find("\nversion = ");
+    const bool is_1 = version == std::string::npos || text.substr(version).starts_with("\nversion = 1\n");
+    return is_1 ? Maker::kBorg1 : Maker::kBorg2;
+  }
+  const bool is_restic = std::filesystem::is_directory(folder / "keys", ignored) &&
+                         std::filesystem::is_directory(folder / "snapshots", ignored);
+  return is_restic ? Maker::kRestic : Maker::kNobody;
+}
+
+// A program that is given the repository of another one may end with no more than a traceback.
+Result<void> expect_maker(Maker expected, const std::string& location) {
+  const Maker maker = maker_of(location);
+  if (maker == expected || maker == Maker::kElsewhere) return {};
+  const auto refused = [&](std::string_view what) {
+    return Error{ErrorCode::kUnsupported, location + std::string(what)};
+  };
+  switch (maker) {
+    case Maker::kBorg2:
+      return refused(
+          " is a repository of borg 2, and only those of borg 1 can be imported: in a folder of the mount, run "
+          "'borg -r REPOSITORY extract ARCHIVE' of borg 2, then 'dedupfs-snapshot create'; dedupfs-import(8) has the "
+          "commands");
+    case Maker::kBorg1: return refused(" is a repository of borg: use 'dedupfs-import borg'");
+    case Maker::kRestic: return refused(" is a repository of restic: use 'dedupfs-import restic'");
+    default:
+      return refused(expected == Maker::kBorg1
+                         ? " is no repository of borg: its file 'config' is missing, or not one of borg"
+                         : " is no repository of restic: 'config', 'keys' or 'snapshots' is missing");
+  }
+}
+
 class BorgRepository final : public BackupRepository {
  public:
   explicit BorgRepository(std::string location) : location_(std::move(location)) {}
 
   Result<std::vector<BackupArchive>> archives() const override {
+    DEDUPFS_TRY(expect_maker(Maker::kBorg1, location_));
+    DEDUPFS_TRY(expect_borg_1());
     // Without TZ its times would be local ones of the machine.
     return sorted(read_json(command({"borg", "list", "--json"}), [](const nlohmann::json& json) {
       Listed found;
@@ -74,6 +136,18 @@ class BorgRepository final : public BackupRepository {
   bool is_warning(int exit_status) const override { return exit_status == 1; }
 
  private:
+  // Borg 2 has other commands, and reads no repository of borg 1.
+  Result<void> expect_borg_1() const {
+    DEDUPFS_ASSIGN(std::string version, output_of(command({"borg", "--version"}), kMostConfig));
+    if (version.starts_with("borg 1.")) return {};
+    version.resize(std::min(version.find('\n'), version.size()));
+    return Error{
+        ErrorCode::kUnsupported,
+        fmt::format("the program 'borg' says that it is '{}', and the import needs borg 1: install it (the package "
+                    "borgbackup), or put its folder first in PATH",
+                    version)};
+  }
+
   ChildSettings command(std::vector<std::string> words) const {
     return {.command = std::move(words), .environment = {{"BORG_REPO", location_}, {"TZ", "UTC"}}};
   }
@@ -86,6 +160,7 @@ class ResticRepository final : public BackupRepository {
   explicit ResticRepository(std::string location) : location_(std::move(location)) {}
 
   Result<std::vector<BackupArchive>> archives() const override {
+    DEDUPFS_TRY(expect_maker(Maker::kRestic, location_));
     return sorted(read_json(command({"restic", "snapshots", "--json"}), [](const nlohmann::json& json) {
       Listed found;
       for (const auto& one : json) {

@@ -2,7 +2,7 @@
 //
 // Threads: one user.
 // Failure: kNotFound if the program is not installed; kIo if it fails or says what cannot be read. Its own messages are on standard
-//          error.
+//          error. kUnsupported if the repository is one of borg 2 or of another program, or if the program is borg 2.
 #pragma once
 
 #include <cstdint>

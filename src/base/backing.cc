@@ -103,8 +103,14 @@ class PosixFile final : public BackingFile {
   }
 
   Result<bool> try_lock(LockMode mode) override {
-    if (::flock(fd_.get(), (mode == LockMode::kShared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0) return true;
-    if (errno == EWOULDBLOCK) return false;
+    struct flock whole {};
+    whole.l_type = F_WRLCK;
+    whole.l_whence = SEEK_SET;
+    const int locked = mode == LockMode::kExclusiveRecord
+                           ? ::fcntl(fd_.get(), F_OFD_SETLK, &whole)  // of this open file, not of the process
+                           : ::flock(fd_.get(), (mode == LockMode::kShared ? LOCK_SH : LOCK_EX) | LOCK_NB);
+    if (locked == 0) return true;
+    if (errno == EWOULDBLOCK || errno == EACCES) return false;
     return Error::from_errno(errno, "locking " + path_.string());
   }
 

@@ -45,8 +45,9 @@ class BackingFile {
   virtual Result<std::uint64_t> size() const = 0;
   virtual Result<void> datasync() = 0;  // content and size, not the name: see BackingFolder::sync()
 
-  // An advisory lock, held until the file is closed or the process ends; false if another process holds one.
-  enum class LockMode { kShared, kExclusive };
+  // An advisory lock, held until the file is closed or the process ends; false if another process holds one. kExclusiveRecord is an
+  // exclusive one of the kind of fcntl(2), for a file that programs of others lock in that way: the two kinds do not see each other.
+  enum class LockMode { kShared, kExclusive, kExclusiveRecord };
   virtual Result<bool> try_lock(LockMode mode) = 0;
 
   // Makes the next read of the range come from the disk, not from the page cache, if that is possible.

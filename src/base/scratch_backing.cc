@@ -87,7 +87,7 @@ class ScratchBacking::File final : public BackingFile {
   ~File() override {
     if (!locked_) return;
     const WriterLock lock(content_->mutex);
-    if (*locked_ == LockMode::kExclusive)
+    if (*locked_ != LockMode::kShared)
       content_->has_writer = false;
     else
       --content_->readers;
@@ -156,8 +156,8 @@ class ScratchBacking::File final : public BackingFile {
 
   Result<bool> try_lock(LockMode mode) override {
     const WriterLock lock(content_->mutex);
-    if (content_->has_writer || (mode == LockMode::kExclusive && content_->readers != 0)) return false;
-    if (mode == LockMode::kExclusive)
+    if (content_->has_writer || (mode != LockMode::kShared && content_->readers != 0)) return false;
+    if (mode != LockMode::kShared)
       content_->has_writer = true;
     else
       ++content_->readers;

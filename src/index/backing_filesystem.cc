@@ -134,7 +134,7 @@ class BackingFilesystem final : public rocksdb::FileSystem {
     return at(path, [&](const Place& place) {
       auto file = place.folder->open(place.name, Backing::Mode::kOpenOrCreate);
       if (!file) return status_of(file);
-      const auto locked = (*file)->try_lock(BackingFile::LockMode::kExclusive);
+      const auto locked = (*file)->try_lock(BackingFile::LockMode::kExclusiveRecord);
       if (!locked) return status_of(locked);
       if (!*locked) return IOStatus::IOError(path + " is locked: the index is in use");
       *lock = new Lock(std::move(*file));  // RocksDB hands it to UnlockFile()

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
@@ -67,6 +68,26 @@ TEST_F(BackingTest, AnExclusiveLockKeepsOthersOutUntilItsFileIsClosed) {
   EXPECT_FALSE(*(*other)->try_lock(BackingFile::LockMode::kShared));
   holder->reset();
   EXPECT_TRUE(*(*other)->try_lock(BackingFile::LockMode::kShared));
+}
+
+// As programs of others lock: by fcntl, whose locks flock does not see.
+TEST_F(BackingTest, AnExclusiveRecordLockIsSeenByProcessesThatLockByFcntl) {
+  auto holder = folder_->open("lock", Backing::Mode::kOpenOrCreate);
+  const auto other = folder_->open("lock", Backing::Mode::kOpenOrCreate);
+  ASSERT_TRUE(holder && other);
+  const auto is_locked = [&] {
+    const UniqueFd asking(::open((folder_->path() / "lock").c_str(), O_RDWR | O_CLOEXEC));
+    struct flock wanted {};
+    wanted.l_type = F_WRLCK;
+    EXPECT_EQ(::fcntl(asking.get(), F_GETLK, &wanted), 0);
+    return wanted.l_type != F_UNLCK;
+  };
+  ASSERT_TRUE(*(*holder)->try_lock(BackingFile::LockMode::kExclusiveRecord));
+
+  EXPECT_TRUE(is_locked());
+  EXPECT_FALSE(*(*other)->try_lock(BackingFile::LockMode::kExclusiveRecord));
+  holder->reset();
+  EXPECT_FALSE(is_locked());
 }
 
 TEST_F(BackingTest, WhatItCreatesIsForItsOwnerOnly) {

@@ -10,6 +10,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src/mount/reports/metrics_report.cc"
+GOLDEN = ROOT / "tests/mount/reports/golden_metrics.h"
 SAMPLE = re.compile(r'(dedupfs_[a-z_]+)\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)+)\} (\S+)')
 
 
@@ -65,6 +66,9 @@ def main():
         # Those that come with what a fresh volume lacks: a scrub, a snapshot, a bucket.
         missing = {name for name in missing if not name.startswith(("dedupfs_last_", "dedupfs_remote_"))}
         assert not missing, missing
+    # The test of golden_metrics.h sees only what its sample has.
+    golden = names_in(re.search(r'R"\((.*?)\)"', GOLDEN.read_text(), re.DOTALL)[1])
+    assert {name for name in known if not name.startswith("dedupfs_operation_seconds_")} == golden, known ^ golden
     count = 0
     for place, query in queries():
         unknown = names_in(query) - known

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "base/coding.h"
+#include "support/files.h"
 #include "test_database.h"
 
 namespace dedupfs {
@@ -80,6 +81,28 @@ TEST_F(DatabaseOptionsTest, AllFamiliesShareTheCapOfMemory) {
   }
   EXPECT_EQ(options_.database.write_buffer_manager->buffer_size(), 4U << 20);
   EXPECT_TRUE(options_.database.write_buffer_manager->cost_to_cache());
+}
+
+// The oldest library that dedupfs runs with reads format 5. RocksDB 9 would write 6 by itself, which a volume must not depend on.
+TEST_F(DatabaseOptionsTest, TablesAreOfFormat5WhateverTheLibraryWouldWrite) {
+  for (std::size_t i = 0; i < kFamilyCount; ++i) EXPECT_EQ(table_of(static_cast<Family>(i)).format_version, 5U) << i;
+  const auto database = open_or_die(index());
+  for (const Family family : {Family::kInodes, Family::kFingerprints}) {
+    ASSERT_TRUE(put(*database, "key", "value", family));
+    ASSERT_TRUE(database->compact(family));
+  }
+
+  int tables = 0;
+  for (const auto& file : std::filesystem::directory_iterator(index())) {
+    if (file.path().extension() != ".sst") continue;
+    ++tables;
+    // The last twelve bytes: the version, and the magic number of tables of blocks.
+    const std::string content = content_of(file.path());
+    ASSERT_GT(content.size(), 12U);
+    EXPECT_EQ(Decoder(content.substr(content.size() - 12, 4)).u32(), 5U) << file.path();
+    EXPECT_EQ(Decoder(content.substr(content.size() - 8)).u64(), 0x88e241b785f4cff7U);
+  }
+  EXPECT_GE(tables, 2);
 }
 
 // Each block is judged by itself when it is read.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Programs that ask much of a filesystem: SQLite, git, PostgreSQL (where it is installed).
+# Programs that ask much of a filesystem: SQLite, git, GNU tar, PostgreSQL (where it is installed).
 . "$(dirname "$0")/lib.sh"
 export GIT_CONFIG_GLOBAL=/dev/null GIT_AUTHOR_NAME=t GIT_AUTHOR_EMAIL=t@example.org GIT_COMMITTER_NAME=t GIT_COMMITTER_EMAIL=t@example.org
 
@@ -49,6 +49,28 @@ git_works() {
     [ -z "$(git -C "$mnt/clone" status --porcelain)" ]
 }
 check "git: clone, repack, gc, fsck --full --strict" git_works
+
+# GNU tar takes a file of 0 blocks for one hole, whatever --hole-detection says: it would archive shared data as zeros.
+mkdir "$mnt/shared"
+noise 6 3000000 >"$mnt/shared/first"
+noise 6 3000000 | dd of="$mnt/shared/duplicate" bs=64k iflag=fullblock status=none
+printf tiny >"$mnt/shared/tiny"
+cp "$mnt/shared/first" "$mnt/shared/copy"
+cp "$mnt/shared/tiny" "$mnt/shared/tiny copy"
+dedupfs-clone "$mnt/shared/first" "$mnt/shared/clone"
+blocks() { (cd "$mnt/shared" && stat -c '%n %b' -- *); }
+no_file_without_blocks() { blocks | awk '$NF == 0 {bad = 1} END {exit bad || NR != 6}'; }
+check "shared data has blocks while it is new" no_file_without_blocks
+commit
+check "and when it is stored" no_file_without_blocks
+remount
+check "and after a remount ($(blocks | xargs))" no_file_without_blocks
+for detection in seek raw; do
+  mkdir "$scratch/$detection"
+  check "tar --hole-detection=$detection keeps it" eval '
+    tar -C "$mnt/shared" --hole-detection=$detection -S -cf - . | tar -C "$scratch/$detection" -xf - &&
+    diff -r "$mnt/shared" "$scratch/$detection" && cmp "$scratch/$detection/clone" <(noise 6 3000000)'
+done
 
 postgres=$(find /usr/lib/postgresql -maxdepth 2 -name bin 2>/dev/null | sort -V | tail -n 1)
 pg() { (cd / && timeout 120 runuser -u postgres -- "$postgres/$1" "${@:2}"); }

@@ -91,6 +91,14 @@ check "and give their space back" dedupfs-gc --wait "$mnt"
 check "which is some" test "$(stat -f -c %f "$disk")" -gt 10000
 check "then there is room to write" eval 'noise new 20000000 >"$mnt/new" && dedupfs-sync "$mnt" && cmp "$mnt/new" <(noise new 20000000)'
 check "others fill it again, while it is mounted" fill_from_outside
+write_late() { noise late 5000000 | dd of="$mnt/late" bs=1M iflag=fullblock conv=fsync status=none; }
+check_refused "then a writer gets ENOSPC" 1 'no space left' write_late
+check_refused "again and again" 1 'no space left' write_late
+# Left alone, RocksDB would wait until as much is free as all its buffers hold.
+truncate -s -20M "$disk/outside"
+check "with 20 MiB free again, writes go on by themselves" wait_until 20 write_late
+check "and are right" eval 'dedupfs-sync "$mnt" && cmp "$mnt/late" <(noise late 5000000)'
+check "others fill that, too" fill_from_outside
 check "files can be deleted then, too" eval 'rm "$mnt/new" && dedupfs-sync "$mnt" && dedupfs-gc --wait "$mnt"'
 check "and unmounted" unmount_volume
 check "they fill it once more" fill_from_outside

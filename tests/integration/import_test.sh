@@ -32,6 +32,14 @@ same_archive() {
   touch -d @0 "$2" "$3" && same_tree "$1" "$2" "$3"
 }
 
+# Borg 1 would end with a traceback. These are the files by which a repository of borg 2 is known.
+mkdir -p "$scratch/borg2/config" "$scratch/borg2/packs"
+printf 4 >"$scratch/borg2/config/version"
+check_refused "a repository of borg 2 is refused, with what to do instead" 2 'is a repository of borg 2.*extract ARCHIVE' \
+  dedupfs-import borg "$scratch/borg2" --into "$mnt/in"
+check_equal "in one line" 1 "$(dedupfs-import borg "$scratch/borg2" --into "$mnt/in" 2>&1 | wc -l)"
+check_refused "so is a folder that is no repository" 2 'is no repository of restic' dedupfs-import restic "$scratch/borg2/packs" --into "$mnt/in"
+
 if command -v borg >/dev/null; then
   (cd "$mnt" && borg init -e none "$scratch/repo" && borg create --timestamp 2024-03-01T02:00:00 "$scratch/repo::monday" source) \
     >"$scratch/borg.log" 2>&1 || fail "a borg repository" "$(tail -n 2 "$scratch/borg.log")"

@@ -27,6 +27,9 @@ expected() {
     ".snapshots/before/top $(number .snapshots/before/top) two"
 }
 check_equal "handles open the files that they were taken of, also a moved one" "$(expected)" "$(handles check "$scratch/handles" "$mnt" | grep -v '^deleted')"
+# The kernel has forgotten all of them then, and asks the daemon by number.
+echo 2 >/proc/sys/vm/drop_caches
+check_equal "also when the kernel has dropped its caches" "$(expected)" "$(handles check "$scratch/handles" "$mnt" | grep -v '^deleted')"
 rm "$mnt/deleted"
 echo new >"$mnt/new"
 remount allow_other,snapshots=visible

@@ -25,6 +25,7 @@ import http.server
 import json
 import os
 import pathlib
+import re
 import ssl
 import subprocess
 import sys
@@ -53,6 +54,15 @@ DEFAULTS = {
     "marker": "",                # an empty object of this key is there
     "expires_in": 3600,          # of the metadata service's keys; 0: it does not answer; negative: nonsense
 }
+
+
+def is_canonical(path, query):
+    """Whether this is what the signature is of: parts of the query sorted, NAME=VALUE, and all encoded but what is never encoded."""
+    parts = query.split("&") if query else []
+    encoded = r"(?:[A-Za-z0-9\-._~]|%[0-9A-F]{2})*"
+    unneeded = re.search("%(?:2D|2E|5F|7E|3[0-9]|4[1-9A-F]|5[0-9A]|6[1-9A-F]|7[0-9A])", path + query)
+    return (parts == sorted(parts) and not unneeded and bool(re.fullmatch(f"(?:{encoded}/)*{encoded}", path))
+            and all(re.fullmatch(f"{encoded}={encoded}", part) for part in parts))
 
 
 def signature(secret, date, region, to_sign):
@@ -282,6 +292,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         digest = self.headers.get("x-amz-content-sha256", "")
         if not digest:
             raise Refusal(400, "InvalidRequest", "Missing required header for this request: x-amz-content-sha256")
+        # Newer libraries put a request into this form before they sign it. Older ones, such as libcurl 7.88, sign it as it is.
+        if not is_canonical(self.path_part, self.query_part):
+            raise Refusal(403, "SignatureDoesNotMatch", "The request is not sorted and encoded as it has to be signed")
         query = "&".join(sorted(part if "=" in part else part + "=" for part in self.query_part.split("&") if part))
         # As with Ceph, a header that was signed and not sent is no part of what is compared.
         headers = "".join(f"{name}:{' '.join(self.headers[name].split())}\n" for name in signed if name in self.headers)

@@ -87,7 +87,7 @@ class MemoryDisk::File final : public BackingFile {
   ~File() override {
     if (!locked_) return;
     const std::lock_guard lock(disk_.mutex_);
-    if (*locked_ == LockMode::kExclusive)
+    if (*locked_ != LockMode::kShared)
       disk_.locks_[id_].exclusive = false;
     else
       --disk_.locks_[id_].shared;
@@ -144,8 +144,8 @@ class MemoryDisk::File final : public BackingFile {
   Result<bool> try_lock(LockMode mode) override {
     const std::lock_guard lock(disk_.mutex_);
     Lock& held = disk_.locks_[id_];
-    if (held.exclusive || (mode == LockMode::kExclusive && held.shared != 0)) return false;
-    if (mode == LockMode::kExclusive)
+    if (held.exclusive || (mode != LockMode::kShared && held.shared != 0)) return false;
+    if (mode != LockMode::kShared)
       held.exclusive = true;
     else
       ++held.shared;

@@ -14,6 +14,7 @@ namespace dedupfs::tools {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 // Programs of these names that print what a test wants, found first.
 class BackupRepositories : public testing::Test {
@@ -28,15 +29,37 @@ class BackupRepositories : public testing::Test {
     std::filesystem::permissions(dir_.path() / program, std::filesystem::perms::owner_all);
   }
 
+  void pretend_borg(const std::string& script) {
+    pretend("borg", "[ \"$*\" = --version ] && exec echo borg 1.2.4\n" + script);
+  }
+  // Why it lists nothing. The program must not have been asked for archives.
+  std::string refusal_of(const std::string& kind, const Path& repository) const {
+    const auto archives = BackupRepository::make(kind, repository)->archives();
+    EXPECT_FALSE(archives);
+    EXPECT_FALSE(std::filesystem::exists(dir_.path() / "was-asked"));
+    return archives ? "" : archives.error().message();
+  }
+  // A folder with these files, of which those that end in a slash are folders.
+  Path folder_with(const std::vector<std::pair<std::string, std::string>>& files) {
+    const Path folder = dir_.path() / std::to_string(++folders_);
+    std::filesystem::create_directory(folder);
+    for (const auto& [name, content] : files) {
+      std::filesystem::create_directories((folder / name).parent_path());
+      if (!name.ends_with('/')) overwrite(folder / name, content);
+    }
+    return folder;
+  }
+
   const TempDir dir_;
   const std::string path_;
+  int folders_ = 0;
 };
 
 TEST_F(BackupRepositories, ListTheArchivesOfBorgByAge) {
-  pretend("borg",
-          "[ \"$*,$BORG_REPO,$TZ\" = 'list --json,/repo,UTC' ] && echo '{\"archives\": ["
-          "{\"id\": \"b2\", \"name\": \"new\", \"start\": \"2024-03-02T02:00:00.000000\"},"
-          "{\"id\": \"a1\", \"name\": \"old\", \"start\": \"2024-03-01T02:00:00.000000\"}]}'");
+  pretend_borg(
+      "[ \"$*,$BORG_REPO,$TZ\" = 'list --json,/repo,UTC' ] && echo '{\"archives\": ["
+      "{\"id\": \"b2\", \"name\": \"new\", \"start\": \"2024-03-02T02:00:00.000000\"},"
+      "{\"id\": \"a1\", \"name\": \"old\", \"start\": \"2024-03-01T02:00:00.000000\"}]}'");
 
   const auto archives = value_of(BackupRepository::make("borg", "/repo")->archives());
 
@@ -82,9 +105,42 @@ TEST_F(BackupRepositories, BelieveNothingThatTheProgramsSay) {
   for (const char* const said : {"", "nonsense", "{}", "{\"archives\": 3}", "{\"archives\": [{\"id\": 3}]}",
                                  R"({"archives": [{"id": "--x", "name": "n", "start": "2024-03-01T02:00:00"}]})",
                                  R"({"archives": [{"id": "a1", "name": "n", "start": "monday"}]})"}) {
-    pretend("borg", std::string("cat <<'END'\n") + said + "\nEND\n");
+    pretend_borg(std::string("cat <<'END'\n") + said + "\nEND\n");
     EXPECT_FALSE(BackupRepository::make("borg", "/repo")->archives()) << said;
   }
+}
+
+TEST_F(BackupRepositories, OfBorg2AreRefusedWithWhatToDoInstead) {
+  pretend_borg("touch \"${0%/*}/was-asked\"");
+  // As 2.0.0b23 makes it, and as 2.0.0b5 does.
+  for (const Path& repository :
+       {folder_with({{"config/version", "4"}, {"config/id", "af5b"}, {"packs/5f/", ""}, {"archives/", ""}}),
+        folder_with({{"config", "[repository]\nversion = 2\nsegments_per_dir = 1000\n"}, {"data/0/", ""}})}) {
+    const std::string refusal = refusal_of("borg", repository);
+    EXPECT_THAT(refusal, HasSubstr(repository.string() + " is a repository of borg 2"));
+    EXPECT_THAT(refusal, HasSubstr("'borg -r REPOSITORY extract ARCHIVE'"));
+  }
+}
+
+TEST_F(BackupRepositories, AreNotReadByBorg2) {
+  pretend("borg", "[ \"$*\" = --version ] && exec echo borg 2.0.0b23\ntouch \"${0%/*}/was-asked\"");
+  const Path repository = folder_with({{"config", "[repository]\nversion = 1\n"}, {"data/0/", ""}});
+
+  for (const Path& location : {repository, Path("ssh://nas/borg")})
+    EXPECT_THAT(refusal_of("borg", location), HasSubstr("'borg 2.0.0b23', and the import needs borg 1"));
+}
+
+TEST_F(BackupRepositories, OfAnotherProgramAreNamed) {
+  for (const char* const program : {"borg", "restic"}) pretend(program, "touch \"${0%/*}/was-asked\"");
+  const Path borg = folder_with({{"config", "[repository]\nversion = 1\n"}, {"data/0/", ""}});
+  const Path restic = folder_with({{"config", "\x9d\xff"}, {"keys/", ""}, {"snapshots/", ""}});
+  const Path empty = folder_with({});
+
+  EXPECT_EQ(refusal_of("restic", borg), borg.string() + " is a repository of borg: use 'dedupfs-import borg'");
+  EXPECT_EQ(refusal_of("borg", restic), restic.string() + " is a repository of restic: use 'dedupfs-import restic'");
+  EXPECT_THAT(refusal_of("borg", empty), HasSubstr(" is no repository of borg: "));
+  EXPECT_THAT(refusal_of("restic", empty), HasSubstr(" is no repository of restic: "));
+  EXPECT_THAT(refusal_of("restic", folder_with({{"config/version", "4"}})), HasSubstr(" is a repository of borg 2"));
 }
 
 TEST(ParseTime, TakesOffsets) {

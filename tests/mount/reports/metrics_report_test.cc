@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "golden_metrics.h"
 #include "mount/reports/performance_report.h"
 #include "mount/reports/quota_report.h"
 #include "mount/reports/replication_report.h"
@@ -43,9 +44,7 @@ TEST(MetricsReport, NamesTheVolumeAndItsMountpoint) {
   EXPECT_THAT(text, HasSubstr("chunker=\"fixed:size=4k\""));
 }
 
-TEST(MetricsReport, SaysWhatTheBucketLacksWhereThereIsOne) {
-  nlohmann::json statistics = scrubbed_volume();
-  EXPECT_THAT(metrics_text(statistics, {.volume = "/v", .mountpoint = "/m"}), Not(HasSubstr("dedupfs_remote")));
+nlohmann::json remote_of_shipping_mount() {
   BackgroundShipper::Status status;
   status.lacking_bytes = 4321;
   status.most_lacking_bytes = 5000;
@@ -55,7 +54,13 @@ TEST(MetricsReport, SaysWhatTheBucketLacksWhereThereIsOne) {
   status.requests.of = {7, 2, 5, 1, 3};
   status.shipped_bytes = 99;
   status.captured = std::chrono::system_clock::from_time_t(1700000000);
-  statistics["remote"] = replication_json(status);
+  return replication_json(status);
+}
+
+TEST(MetricsReport, SaysWhatTheBucketLacksWhereThereIsOne) {
+  nlohmann::json statistics = scrubbed_volume();
+  EXPECT_THAT(metrics_text(statistics, {.volume = "/v", .mountpoint = "/m"}), Not(HasSubstr("dedupfs_remote")));
+  statistics["remote"] = remote_of_shipping_mount();
 
   const std::string text = metrics_text(statistics, {.volume = "/v", .mountpoint = "/m"});
 
@@ -187,6 +192,43 @@ TEST(MetricsReport, EachLineIsOfTheFormatAndEachSampleComesOnce) {
     EXPECT_TRUE(names.insert(match[1]).second) << line;
   }
   EXPECT_GT(names.size(), 25u);
+}
+
+// A volume of which all is known, so that each metric is written.
+nlohmann::json volume_with_everything() {
+  nlohmann::json statistics = busy_volume();
+  statistics["last_snapshot_unix_seconds"] = 1700000000;
+  statistics["remote"] = remote_of_shipping_mount();
+  statistics["quotas"] =
+      quotas_json({{.directory = 5, .limits = {.logical_bytes = 70, .stored_bytes = 60, .files = 9}}}, {});
+  nlohmann::json queues = nlohmann::json::array();
+  for (const char* const name : {"operations", "unstored_bytes", "chunk_batches", "region_bytes", "prefetches"})
+    queues.push_back({{"name", name}, {"waiting", 1}});
+  statistics["performance"]["queues"] = queues;
+  return statistics;
+}
+
+// The lines "NAME TYPE HELP" of a text, sorted.
+std::set<std::string> described_in(const std::string& text) {
+  std::set<std::string> found;
+  const std::regex pair("# HELP (\\S+) (.+)\n# TYPE (\\S+) (\\S+)\n");
+  for (auto match = std::sregex_iterator(text.begin(), text.end(), pair); match != std::sregex_iterator(); ++match) {
+    EXPECT_EQ((*match)[1], (*match)[3]);
+    found.insert(fmt::format("{} {} {}", (*match)[1].str(), (*match)[4].str(), (*match)[2].str()));
+  }
+  return found;
+}
+
+// golden_metrics.h says why. A metric that is new has no line there yet: add it.
+TEST(MetricsReport, NoNameTypeOrHelpOfAMetricEverChanges) {
+  std::istringstream lines{std::string(kGoldenMetrics)};
+  std::set<std::string> golden;
+  for (std::string line; std::getline(lines, line);) golden.insert(line);
+
+  const std::set<std::string> written = described_in(metrics_text(
+      volume_with_everything(), {.volume = "/v", .mountpoint = "/m", .read_only = false, .available_bytes = 1}));
+
+  EXPECT_EQ(written, golden);
 }
 
 }  // namespace
