@@ -177,6 +177,7 @@ carry_tree() { # MAKER READER
 }
 
 echo 'a passphrase for everybody' >"$disk/key" # that of tests/golden/volumes/make.sh
+chmod 600 "$disk/key"
 mkdir "$disk"/{made,monday}
 cp -a /usr/include/{linux,c++} "$disk/monday/"
 cp -a "$disk/monday" "$disk/tuesday"

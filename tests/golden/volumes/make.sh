@@ -348,10 +348,12 @@ make_v1_history() {
   pack v1-history
 }
 
-# encrypted_volume MKFS-OPTION...: with a passphrase that the tests know.
+# encrypted_volume MKFS-OPTION...: with a passphrase that the tests know, or with one that is changed for it later.
 encrypted_volume() {
   echo 'a passphrase for everybody' >"$work/key"
-  mkfs.dedupfs --encrypt --key-file "$work/key" --kdf-memory 8m --chunker gear:avg=1k "$@" "$volume"
+  echo 'a former passphrase' >"$work/former-key"
+  chmod 600 "$work"/{key,former-key}
+  mkfs.dedupfs --encrypt --key-file "${key:-$work/key}" --kdf-memory 8m --chunker gear:avg=1k "$@" "$volume"
 }
 
 make_v1_encrypted() {
@@ -394,11 +396,11 @@ make_v1_encrypted_crashed() {
 
 # Two master keys: what was written before a rotation is under the former one.
 make_v1_encrypted_rotated() {
-  encrypted_volume --cipher aes-256-gcm
-  mount_volume "key_file=$work/key"
+  key=$work/former-key encrypted_volume --cipher aes-256-gcm
+  mount_volume "key_file=$work/former-key"
   noise 101 60000 >"$mnt/before"
   umount.dedupfs "$mnt"
-  dedupfs-key rotate --key-file "$work/key" "$volume"
+  dedupfs-key rotate --key-file "$work/former-key" --new-key-file "$work/key" "$volume"
   mount_volume "key_file=$work/key"
   text 102 3000 >"$mnt/after"
   umount.dedupfs "$mnt"
