@@ -1,6 +1,5 @@
 #include "dedupfs_import.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,6 +25,7 @@
 #include "fs/snapshots/snapshots.h"
 #include "job_progress.h"
 #include "json/document.h"
+#include "mount/reports/retention_policy.h"
 #include "mount/system/in_time.h"
 #include "mount/system/mount_table.h"
 #include "snapshot_target.h"
@@ -60,10 +60,9 @@ bool is_folder_name(const std::string& name) {
          name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
 }
 
-// When the archive was taken, in UTC.
-std::string snapshot_name(const BackupArchive& archive) {
-  return fmt::format("{:%Y-%m-%d_%H-%M-%S}_{}", fmt::gmtime(static_cast<std::time_t>(archive.unix_seconds)),
-                     archive.name);
+// When the archive was taken, in UTC, and its name: the set of its own.
+std::string name_of_snapshot(const BackupArchive& archive) {
+  return snapshot_name(archive.unix_seconds, /*in_utc=*/true, archive.name);
 }
 
 struct ImportTarget {
@@ -137,7 +136,7 @@ class Import {
   Result<void> import(const ArchiveFolders& folders, Imported& one) {
     const BackupArchive& archive = one.archive;
     if (!is_folder_name(archive.name)) return invalid_argument("this cannot be the name of a folder");
-    if (!asked_.without_snapshots) DEDUPFS_TRY(Snapshots::check_name(snapshot_name(archive)));
+    if (!asked_.without_snapshots) DEDUPFS_TRY(Snapshots::check_name(name_of_snapshot(archive)));
     DEDUPFS_ASSIGN(const auto there, folders.mark_at(archive.name));
     if (there && there->id != archive.id)
       return Error{ErrorCode::kExists, folders.path_of(archive.name).string() + " is something else: move it away"};
@@ -149,7 +148,7 @@ class Import {
     if (there && !there->snapshot.empty()) {
       one.snapshot = there->snapshot;
     } else if (!asked_.without_snapshots) {
-      const ArchiveFolders::Mark mark{.id = archive.id, .snapshot = snapshot_name(archive)};
+      const ArchiveFolders::Mark mark{.id = archive.id, .snapshot = name_of_snapshot(archive)};
       DEDUPFS_TRY(take_snapshot(archive, mark.snapshot));
       DEDUPFS_TRY(folders.note_snapshot(archive.name, mark));
       one.snapshot = mark.snapshot;

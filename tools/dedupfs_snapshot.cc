@@ -1,6 +1,5 @@
 #include "dedupfs_snapshot.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,6 +36,7 @@ struct SnapshotArguments {
   std::vector<std::string> names;
   std::string from;  // of diff
   std::string to{kPresentName};
+  std::string set;  // of the new one, and of those that the policy is for
   RetentionPolicy keep;
   std::optional<std::int64_t> until_unix_seconds;  // of a hold; nothing: until it is released
   bool is_dry_run = false;
@@ -78,11 +78,6 @@ struct Outcome {
   nlohmann::json sizes = nlohmann::json::object();
 };
 
-std::string name_of_now(bool in_utc) {
-  const std::time_t now = std::time(nullptr);
-  return fmt::format("{:%Y-%m-%d_%H-%M-%S}", in_utc ? fmt::gmtime(now) : fmt::localtime(now));
-}
-
 Result<Snapshots> remove_all(SnapshotTarget& target, const std::vector<std::string>& names, bool is_dry_run,
                              Deeds& deeds) {
   for (const std::string& name : names) {
@@ -103,16 +98,35 @@ std::optional<HoldStatus> hold_of(const Snapshots& there, const std::string& nam
   return hold == there.holds.end() ? std::nullopt : std::optional(hold->second);
 }
 
-// Those that the policy does not keep, and nothing holds.
-std::vector<std::string> due_by(const RetentionPolicy& policy, const Snapshots& there, Deeds& deeds) {
-  if (!policy.any()) return {};
+// A policy that runs each time leaves nothing that is due. So if some were due already when `newest` was made, another policy has kept them,
+// or this one was another then.
+void note_overdue(const SnapshotArguments& asked, std::vector<SnapshotRecord> members, const std::string& newest,
+                  const std::vector<std::string>& due, Deeds& deeds) {
+  std::erase_if(members, [&](const SnapshotRecord& snapshot) { return snapshot.name == newest; });
+  const auto due_before = not_kept(asked.keep, std::move(members), std::time(nullptr));
+  const auto overdue = std::ranges::count_if(
+      due, [&](const std::string& name) { return std::ranges::find(due_before, name) != due_before.end(); });
+  if (overdue == 0) return;
+  deeds.say(fmt::format(
+      "note: {} of {} to delete {} kept by another policy of the set '{}', or by this one before it changed; each "
+      "policy needs a set of its own",
+      overdue, due.size(), overdue == 1 ? "was" : "were", asked.set));
+}
+
+// Those of the set that the policy does not keep, and nothing holds. `created`: the one that was made now; nothing if none was.
+std::vector<std::string> due_by_policy(const SnapshotArguments& asked, const Snapshots& there,
+                                       const std::optional<std::string>& created, Deeds& deeds) {
+  if (!asked.keep.any()) return {};
+  std::vector<SnapshotRecord> members = snapshots_of_set(asked.set, there.all);
+  if (members.empty()) deeds.say(fmt::format("the set '{}' has no snapshots", asked.set));
   std::vector<std::string> due;
-  for (std::string& name : not_kept(policy, there.all, std::time(nullptr))) {
+  for (std::string& name : not_kept(asked.keep, members, std::time(nullptr))) {
     if (const auto hold = hold_of(there, name))
       deeds.say(fmt::format("kept {}: {}", name, hold_text(*hold)));
     else
       due.push_back(std::move(name));
   }
+  if (created) note_overdue(asked, std::move(members), *created, due, deeds);
   return due;
 }
 
@@ -153,15 +167,16 @@ Result<Snapshots> hold_named(SnapshotTarget& target, const SnapshotArguments& as
 
 Result<Snapshots> act(SnapshotTarget& target, const SnapshotArguments& asked, Deeds& deeds) {
   if (asked.action == "create") {
-    const std::string name = asked.names.empty() ? name_of_now(asked.in_utc) : asked.names[0];
+    const std::string name =
+        asked.names.empty() ? snapshot_name(std::time(nullptr), asked.in_utc, asked.set) : asked.names[0];
     DEDUPFS_ASSIGN(const Snapshots there, asked.is_dry_run ? pretend_to_create(target, name) : target.create(name));
     deeds.note_created(name);
-    return remove_all(target, due_by(asked.keep, there, deeds), asked.is_dry_run, deeds);
+    return remove_all(target, due_by_policy(asked, there, name, deeds), asked.is_dry_run, deeds);
   }
   if (asked.action == "delete") {
     if (!asked.keep.any()) return remove_named(target, asked, deeds);
     DEDUPFS_ASSIGN(const Snapshots there, target.list());
-    return remove_all(target, due_by(asked.keep, there, deeds), asked.is_dry_run, deeds);
+    return remove_all(target, due_by_policy(asked, there, std::nullopt, deeds), asked.is_dry_run, deeds);
   }
   if (asked.action == "rollback") return target.roll_back(asked.names[0]);
   if (asked.action == "hold") return hold_named(target, asked, deeds);
@@ -240,11 +255,15 @@ Command& add_action(Command& app, SnapshotArguments& asked, const std::string& a
 }
 
 Command& add_retention_policy(Command& command, SnapshotArguments& asked) {
-  Command& policy = command.add_option_group("retention policy", "which snapshots to keep; all others are deleted");
+  Command& policy =
+      command.add_option_group("retention policy", "which snapshots of a set to keep; its others are deleted");
+  policy.add_option("--set", asked.set, "the set: its snapshots have names such as 2026-11-29_02-00-00_SET")
+      .type_name("SET")
+      .not_empty();
   const auto add_rule = [&](const std::string& name, std::uint32_t& count, const std::string& meaning) {
     policy.add_option(name, count, meaning).type_name("N");
   };
-  add_rule("--keep-last", asked.keep.last, "keep the newest N snapshots");
+  add_rule("--keep-last", asked.keep.last, "keep the newest N snapshots of the set");
   add_rule("--keep-hourly", asked.keep.hourly, "keep the newest snapshot of each of the last N hours that have one");
   add_rule("--keep-daily", asked.keep.daily, "the same for days");
   add_rule("--keep-weekly", asked.keep.weekly, "the same for weeks, which begin on Monday");
@@ -262,8 +281,8 @@ void define_commands(Command& app, SnapshotArguments& asked) {
   add_retention_policy(create, asked);
   Command& list = add_action(app, asked, "list", "list the snapshots, the first made first, and what they take");
   list.add_flag("--quick", asked.is_quick, "do not count what they take, which reads the index");
-  Command& remove =
-      add_action(app, asked, "delete", "delete the named snapshots, or those that the retention policy does not keep");
+  Command& remove = add_action(app, asked, "delete",
+                               "delete the named snapshots, or those of a set that the retention policy does not keep");
   const Option names = remove.add_option("NAME", asked.names, "the snapshots to delete");
   add_retention_policy(remove, asked).excludes(names);
   Command& rollback = add_action(app, asked, "rollback", "set all files back to their state in a snapshot");
@@ -285,8 +304,11 @@ void define_commands(Command& app, SnapshotArguments& asked) {
   diff.add_option("TO", asked.to, "the newer one").capture_default_str();
   app.callback([&asked] {
     if (asked.in_utc && !asked.names.empty()) throw UsageError("create: --utc excludes NAME");
+    if (!asked.set.empty() && !asked.names.empty()) throw UsageError("create: --set excludes NAME");
+    if (asked.keep.any() && asked.set.empty())
+      throw UsageError(asked.action + ": say with --set which snapshots --keep-... is for; it deletes no others");
     if (asked.action == "delete" && asked.names.empty() && !asked.keep.any())
-      throw UsageError("delete: name the snapshots to delete, or say with --keep-... which to keep");
+      throw UsageError("delete: name the snapshots to delete, or say with --set and --keep-... which to keep");
   });
 }
 
@@ -298,7 +320,7 @@ int run_snapshot(Arguments arguments, std::ostream& out, std::ostream& err, cons
   Command app(
       "Creates, lists, compares, holds and deletes snapshots of a dedupfs volume, and rolls the volume back to one.",
       "dedupfs-snapshot");
-  app.example("dedupfs-snapshot create /backup --keep-daily 7 --keep-monthly 12");
+  app.example("dedupfs-snapshot create /backup --set nightly --keep-daily 7 --keep-monthly 12");
   define_commands(app, asked);
   if (const auto exit_code = console.parse(app, arguments)) return *exit_code;
 

@@ -19,14 +19,15 @@ remount allow_other,snapshots=visible
 mkdir -p "$mnt/share/folder"
 echo first >"$mnt/share/file"
 echo lost >"$mnt/share/folder/deleted"
-dedupfs-snapshot create --utc "$mnt" 2>/dev/null
+dedupfs-snapshot create --set hourly --utc "$mnt" 2>/dev/null
 # Names have whole seconds.
 first_second=$EPOCHSECONDS
 while [ "$EPOCHSECONDS" -eq "$first_second" ]; do read -r -t 0.1 <> <(:) || true; done
 echo second >"$mnt/share/file"
 rm "$mnt/share/folder/deleted"
-dedupfs-snapshot create --utc "$mnt" 2>/dev/null
+dedupfs-snapshot create --set hourly --utc "$mnt" 2>/dev/null
 echo third >"$mnt/share/file"
+dedupfs-snapshot create --set nightly --utc "$mnt" 2>/dev/null # of another job: no version
 
 port=$(free_port)
 state=$scratch/samba
@@ -39,7 +40,7 @@ mkdir "$state"
     sed -e 's/^lock dir/lock directory/; s/^state dir/state directory/; s/^cache dir/cache directory/; s/^pid dir/pid directory/'
   printf 'ncalrpc dir = %s\n' "$state/ncalrpc"
   # The share as the page has it, at the place of this mount.
-  sed -n '/^ *\[backup\]/,/```/{/```/!p}' "$here/../../docs/howto/samba.md" | sed "s#/backup\$#$mnt#; s#/backup/share#$mnt/share#"
+  sed -n '/^ *\[backup\]/,/^ *END$/{/END$/!p}' "$here/../../docs/howto/samba.md" | sed "s#/backup\$#$mnt#; s#/backup/share#$mnt/share#"
   printf 'guest ok = yes\n'
 } >"$state/smb.conf"
 chmod 777 "$mnt/share"
@@ -62,7 +63,7 @@ times_of_snapshots() {
   dedupfs-snapshot list --quick --json "$mnt" |
     python3 -c 'import json, sys, time
 for snapshot in json.load(sys.stdin)["snapshots"]:
-    print(time.strftime("@GMT-%Y.%m.%d-%H.%M.%S", time.gmtime(snapshot["created_unix_seconds"])))'
+    if snapshot["name"].endswith("_hourly"): print(time.strftime("@GMT-%Y.%m.%d-%H.%M.%S", time.gmtime(snapshot["created_unix_seconds"])))'
 }
 is_about() { # TIME TIME: in the form of Samba, at most two seconds apart
   python3 -c 'import calendar, sys, time
@@ -70,7 +71,7 @@ a, b = (calendar.timegm(time.strptime(text, "@GMT-%Y.%m.%d-%H.%M.%S")) for text 
 sys.exit(abs(a - b) > 2)' "$@"
 }
 mapfile -t versions < <(versions_of file)
-check_equal "a file has a version for each snapshot" 2 "${#versions[@]}"
+check_equal "a file has a version for each snapshot of the set" 2 "${#versions[@]}"
 [ "${#versions[@]}" -eq 2 ] || finish
 content_of() { # content_of VERSION NAME
   client "get $1\\$2 $scratch/got" >/dev/null && cat "$scratch/got"
@@ -90,7 +91,7 @@ check "and so has the newest" is_about "${versions[1]}" "${made[1]}"
 end_server
 dedupfs-snapshot list --quick --json "$mnt" | python3 -c 'import json, sys
 for snapshot in json.load(sys.stdin)["snapshots"]: print(snapshot["name"])' | xargs dedupfs-snapshot delete "$mnt" 2>/dev/null
-dedupfs-snapshot create "$mnt" 2>/dev/null
+dedupfs-snapshot create --set hourly "$mnt" 2>/dev/null
 echo fourth >"$mnt/share/file"
 serve
 mapfile -t made < <(times_of_snapshots)

@@ -29,10 +29,6 @@ check_refused "so is one that is not there" 2 "no snapshot 'never'" dedupfs-snap
 check_refused "deleting none is a mistake" 1 'name the snapshots' dedupfs-snapshot delete "$mnt"
 check "one without a name is named after the time" dedupfs-snapshot create "$mnt"
 check_equal "it is in the list" "2" "$(dedupfs-snapshot list "$mnt" | wc -l)"
-check "the other one goes by a rule" dedupfs-snapshot delete "$mnt" --keep-last 1 --dry-run
-check_equal "but not by a dry run" 2 "$(dedupfs-snapshot list "$mnt" | wc -l)"
-check "a dry run with rules" eval 'dedupfs-snapshot create "$mnt" tuesday --keep-last 2 --dry-run 2>"$scratch/dry"'
-check_equal "says what would be made and what would go" "$(printf 'would create tuesday\nwould delete monday')" "$(cat "$scratch/dry")"
 check_refused "one without rules deletes nothing" 0 '^would create tuesday$' dedupfs-snapshot create "$mnt" tuesday --dry-run
 check_refused "nor makes one of an illegal name" 2 "'a/b' cannot name a snapshot" dedupfs-snapshot create "$mnt" a/b --dry-run
 check_refused "nor makes one that is there" 2 "there is a snapshot 'monday' already" dedupfs-snapshot create "$mnt" monday --dry-run
@@ -40,6 +36,28 @@ check_equal "nothing was made, nothing went" 2 "$(dedupfs-snapshot list "$mnt" |
 check_refused "if one to delete is missing, it is named" 2 "no snapshot 'never'; none was deleted" dedupfs-snapshot delete "$mnt" monday never
 check_equal "and none goes" 2 "$(dedupfs-snapshot list "$mnt" | wc -l)"
 check "one that is named twice goes once" eval 'dedupfs-snapshot create "$mnt" twice && dedupfs-snapshot delete "$mnt" twice twice'
+
+# --- sets, each with a policy of its own
+hours() { dedupfs-snapshot list --quick "$mnt" | grep -c '_hourly$'; }
+for hour in 01 02 03; do dedupfs-snapshot create "$mnt" "2026-11-28_$hour-00-00_hourly" 2>/dev/null; done
+others=$(names "$mnt" | wc -w)
+check_refused "a policy that names no set is refused" 1 'say with --set which snapshots' dedupfs-snapshot create "$mnt" --keep-last 1
+check "a dry run with a policy" eval 'dedupfs-snapshot create "$mnt" --set hourly --keep-last 3 --dry-run 2>"$scratch/dry"'
+check_equal "says what would be made and what would go" "$(printf 'would create TIME_hourly\nwould delete 2026-11-28_01-00-00_hourly')" \
+  "$(sed '1s/ 20.*_/ TIME_/' "$scratch/dry")"
+check_refused "one of another policy of the same set says what it does" 0 'note: 2 of 3 to delete were kept by another policy of the set' \
+  dedupfs-snapshot create "$mnt" --set hourly --keep-last 1 --dry-run
+check "the job of each night makes one of its set" dedupfs-snapshot create "$mnt" --set nightly --keep-last 1
+check_equal "and deletes nothing of others" $((others + 1)) "$(names "$mnt" | wc -w)"
+check "the job of each hour deletes its own" dedupfs-snapshot create "$mnt" --set hourly --keep-last 3
+check_equal "which are as many as its policy keeps" 3 "$(hours)"
+check_equal "and nothing else" $((others + 1)) "$(names "$mnt" | wc -w)"
+check_refused "a set that nothing is in is named" 0 "the set 'nigthly' has no snapshots" \
+  dedupfs-snapshot delete "$mnt" --set nigthly --keep-last 1
+check "they go without a new one, too" dedupfs-snapshot delete "$mnt" --set hourly --keep-last 1
+check_equal "down to one" 1 "$(hours)"
+for name in $(names "$mnt"); do case $name in *_hourly | *_nightly) dedupfs-snapshot delete "$mnt" "$name" 2>/dev/null ;; esac; done
+
 for action in "create x" "list" "delete monday" "rollback monday"; do
   read -r verb name <<<"$action"
   check_refused "$verb of a folder below the mount is refused, with the remedy" 2 "give the mount point of the whole volume, $mnt\$" \
@@ -158,7 +176,11 @@ mount_volume
 check "a snapshot is held until a date" dedupfs-snapshot hold "$mnt" offline --until 30d
 check_refused "nobody releases it before" 2 'held until .* for another 30 days' dedupfs-snapshot release "$mnt" offline
 check_refused "nor deletes it" 2 "'offline' is held until" dedupfs-snapshot delete "$mnt" offline
-check "a policy passes it over" eval 'dedupfs-snapshot create "$mnt" newer --keep-last 1 2>&1 | grep -q "kept offline: held until"'
+dedupfs-snapshot create "$mnt" 2026-11-28_01-00-00_hourly 2>/dev/null
+dedupfs-snapshot hold "$mnt" 2026-11-28_01-00-00_hourly 2>/dev/null
+check_refused "a policy passes one over that is held" 0 'kept 2026-11-28_01-00-00_hourly: held until' \
+  dedupfs-snapshot create "$mnt" --set hourly --keep-last 1
+dedupfs-snapshot create "$mnt" newer 2>/dev/null
 check "one without a date is held until it is released" eval 'dedupfs-snapshot hold "$mnt" newer &&
   ! dedupfs-snapshot delete "$mnt" newer && dedupfs-snapshot release "$mnt" newer && dedupfs-snapshot delete "$mnt" newer'
 unmount_volume

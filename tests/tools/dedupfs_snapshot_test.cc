@@ -37,6 +37,12 @@ std::vector<std::string> names_of(const std::string& volume) {
   return names;
 }
 
+// Snapshots of the set "hourly", as if one had been made each hour of a day. They are made now, so policies take them for as many of one hour.
+void make_hours(const std::string& volume, const std::vector<std::string>& hours) {
+  for (const std::string& hour : hours)
+    EXPECT_EQ(snapshot({"create", volume, "2026-11-28_" + hour + "-00-00_hourly"}).exit_code, 0);
+}
+
 TEST(RunSnapshot, CreatesListsAndDeletesWithoutAMount) {
   const ClosedVolume volume;
   const std::string path = volume.path();
@@ -118,15 +124,17 @@ TEST(RunSnapshot, JsonDescribesEachSnapshot) {
 
 TEST(RunSnapshot, JsonSaysWhatWasDoneAndWhatWouldBe) {
   const ClosedVolume volume;
-  for (const std::string name : {"a", "b", "c"}) EXPECT_EQ(snapshot({"create", volume.path(), name}).exit_code, 0);
+  make_hours(volume.path(), {"01", "02", "03"});
+  const std::vector<std::string> thin_out{"delete", "--json", volume.path(), "--set", "hourly", "--keep-last", "1"};
+  std::vector<std::string> on_trial = thin_out;
+  on_trial.push_back("--dry-run");
 
-  const auto would =
-      nlohmann::json::parse(snapshot({"delete", "--json", volume.path(), "--keep-last", "1", "--dry-run"}).out);
-  const auto done = nlohmann::json::parse(snapshot({"delete", "--json", volume.path(), "--keep-last", "1"}).out);
+  const auto would = nlohmann::json::parse(snapshot(on_trial).out);
+  const auto done = nlohmann::json::parse(snapshot(thin_out).out);
 
   for (const auto& document : {would, done}) {
     EXPECT_EQ(document.at("created_name"), nullptr);
-    EXPECT_EQ(document.at("deleted"), nlohmann::json({"a", "b"}));
+    EXPECT_EQ(document.at("deleted"), nlohmann::json({"2026-11-28_01-00-00_hourly", "2026-11-28_02-00-00_hourly"}));
   }
   EXPECT_EQ(would.at("dry_run"), true);
   EXPECT_EQ(would.at("snapshots").size(), 3u);
@@ -161,12 +169,58 @@ TEST(RunSnapshot, RollsBackWithoutAMount) {
 
 TEST(RunSnapshot, DeletesWhatTheRetentionPolicyDoesNotKeep) {
   const ClosedVolume volume;
-  for (const std::string name : {"a", "b", "c"}) EXPECT_EQ(snapshot({"create", volume.path(), name}).exit_code, 0);
+  const std::string path = volume.path();
+  make_hours(path, {"01", "02", "03"});
 
-  EXPECT_EQ(snapshot({"delete", volume.path(), "--keep-last", "2", "--dry-run"}).err, "would delete a\n");
-  EXPECT_EQ(names_of(volume.path()).size(), 3u);
-  EXPECT_EQ(snapshot({"create", volume.path(), "d", "--keep-last", "2"}).err, "created d\ndeleted a\ndeleted b\n");
-  EXPECT_THAT(names_of(volume.path()), ElementsAre("c", "d"));
+  EXPECT_EQ(snapshot({"delete", path, "--set", "hourly", "--keep-last", "2", "--dry-run"}).err,
+            "would delete 2026-11-28_01-00-00_hourly\n");
+  EXPECT_EQ(names_of(path).size(), 3u);
+  EXPECT_THAT(snapshot({"create", path, "--set", "hourly", "--keep-last", "3"}).err,
+              MatchesRegex("created 20.*_hourly\ndeleted 2026-11-28_01-00-00_hourly\n"));
+  EXPECT_THAT(names_of(path),
+              ElementsAre("2026-11-28_02-00-00_hourly", "2026-11-28_03-00-00_hourly", HasSubstr("_hourly")));
+}
+
+// Two jobs on one volume, each with its own policy: those of the one stay whatever the other one keeps, and so does what was named by hand.
+TEST(RunSnapshot, APolicyDeletesSnapshotsOfItsSetOnly) {
+  const ClosedVolume volume;
+  const std::string path = volume.path();
+  make_hours(path, {"01", "02"});
+  for (const std::string name : {"before the upgrade", "2026-11-28_12-00-00", "2026-11-28_12-00-00_nightly_db"})
+    EXPECT_EQ(snapshot({"create", path, name}).exit_code, 0);
+
+  const Outcome night = snapshot({"create", path, "--set", "nightly", "--keep-last", "1"});
+
+  EXPECT_THAT(night.err, MatchesRegex("created 20.{17}_nightly\n"));
+  EXPECT_EQ(names_of(path).size(), 6u);
+  EXPECT_THAT(snapshot({"delete", path, "--set", "nihgtly", "--keep-last", "1"}).err,
+              HasSubstr("the set 'nihgtly' has no snapshots"));
+}
+
+TEST(RunSnapshot, APolicyWithoutASetIsRefused) {
+  const ClosedVolume volume;
+  make_hours(volume.path(), {"01", "02"});
+
+  for (const std::string action : {"create", "delete"}) {
+    const Outcome refused = snapshot({action, volume.path(), "--keep-last", "1"});
+    EXPECT_EQ(refused.exit_code, 1);
+    EXPECT_THAT(refused.err, HasSubstr("say with --set which snapshots --keep-... is for"));
+  }
+  EXPECT_EQ(names_of(volume.path()).size(), 2u);
+}
+
+TEST(RunSnapshot, SaysThatItDeletesWhatAnotherPolicyOfTheSetHasKept) {
+  const ClosedVolume volume;
+  const std::string path = volume.path();
+  make_hours(path, {"01", "02", "03"});
+  const auto create = [&](const std::string& keep) {
+    return snapshot({"create", path, "--set", "hourly", "--keep-last", keep, "--dry-run"}).err;
+  };
+
+  EXPECT_THAT(create("3"), testing::Not(HasSubstr("another policy"))) << "what it does each time";
+  EXPECT_THAT(create("2"), AllOf(HasSubstr("1 of 2 to delete was kept by another policy of the set 'hourly'"),
+                                 HasSubstr("a set of its own")));
+  EXPECT_THAT(create("1"), HasSubstr("2 of 3 to delete were kept by another policy"));
 }
 
 TEST(RunSnapshot, ADryRunChangesNothing) {
@@ -181,21 +235,27 @@ TEST(RunSnapshot, ADryRunChangesNothing) {
 TEST(RunSnapshot, WhatIsHeldIsDeletedNeitherByNameNorByAPolicy) {
   const ClosedVolume volume;
   const std::string path = volume.path();
-  for (const std::string name : {"a", "b", "c"}) EXPECT_EQ(snapshot({"create", path, name}).exit_code, 0);
+  const std::string a = "2026-11-28_01-00-00_hourly";
+  const std::string b = "2026-11-28_02-00-00_hourly";
+  const std::string c = "2026-11-28_03-00-00_hourly";
+  make_hours(path, {"01", "02", "03"});
 
-  EXPECT_THAT(snapshot({"hold", path, "a", "--until", "30d"}).err, MatchesRegex("a is held until 20.* 30 days .*\n"));
-  EXPECT_EQ(snapshot({"hold", path, "b"}).err, "b is held until it is released\n");
-  const Outcome named = snapshot({"delete", path, "c", "a"});
+  EXPECT_THAT(snapshot({"hold", path, a, "--until", "30d"}).err, MatchesRegex(a + " is held until 20.* 30 days .*\n"));
+  EXPECT_EQ(snapshot({"hold", path, b}).err, b + " is held until it is released\n");
+  const Outcome named = snapshot({"delete", path, c, a});
   EXPECT_EQ(named.exit_code, 2);
-  EXPECT_THAT(named.err, AllOf(HasSubstr("'a' is held until 20"), HasSubstr("none was deleted")));
-  const Outcome by_policy = snapshot({"create", path, "d", "--keep-last", "1"});
+  EXPECT_THAT(named.err, AllOf(HasSubstr("'" + a + "' is held until 20"), HasSubstr("none was deleted")));
+  const Outcome by_policy = snapshot({"create", path, "--set", "hourly", "--keep-last", "1"});
   EXPECT_EQ(by_policy.exit_code, 0);
-  EXPECT_THAT(by_policy.err, AllOf(HasSubstr("kept a: held until"), HasSubstr("kept b: held"), HasSubstr("deleted c")));
-  EXPECT_THAT(names_of(path), ElementsAre("a", "b", "d"));
-  EXPECT_THAT(snapshot({"list", path}).out, AllOf(HasSubstr("a  (held until 20"), HasSubstr("b  (held until it is")));
-  EXPECT_EQ(snapshot({"release", path, "a"}).exit_code, 2);
-  EXPECT_EQ(snapshot({"release", path, "b"}).exit_code, 0);
-  EXPECT_EQ(snapshot({"delete", path, "b"}).exit_code, 0);
+  EXPECT_THAT(by_policy.err, AllOf(HasSubstr("kept " + a + ": held until"), HasSubstr("kept " + b + ": held"),
+                                   HasSubstr("deleted " + c)));
+  EXPECT_THAT(by_policy.err, testing::Not(HasSubstr("another policy"))) << "those that are held are no sign of one";
+  EXPECT_THAT(names_of(path), ElementsAre(a, b, HasSubstr("_hourly")));
+  EXPECT_THAT(snapshot({"list", path}).out,
+              AllOf(HasSubstr(a + "  (held until 20"), HasSubstr(b + "  (held until it is")));
+  EXPECT_EQ(snapshot({"release", path, a}).exit_code, 2);
+  EXPECT_EQ(snapshot({"release", path, b}).exit_code, 0);
+  EXPECT_EQ(snapshot({"delete", path, b}).exit_code, 0);
   const auto json = snapshots_in(snapshot({"list", "--json", path}));
   EXPECT_EQ(keys_missing_in(manual_text("dedupfs-snapshot.8"), json[0].at("hold")), "");
   EXPECT_EQ(json[1].at("hold"), nullptr);
@@ -269,6 +329,10 @@ TEST(RunSnapshot, WrongArgumentsAreUsageErrors) {
   EXPECT_THAT(snapshot({"delete", "/volume"}).err, AllOf(HasSubstr("name the snapshots"), HasSubstr("--keep-")));
   for (const std::vector<std::string>& arguments : {std::vector<std::string>{"delete", "/volume"},
                                                     {"delete", "/volume", "a", "--keep-last", "1"},
+                                                    {"create", "/volume", "a", "--set", "hourly"},
+                                                    {"create", "/volume", "--set", ""},
+                                                    {"delete", "/volume", "--set", "hourly"},
+                                                    {"delete", "/volume", "a", "--set", "hourly"},
                                                     {"rollback", "/volume"},
                                                     {"create", "/volume", "a", "b"},
                                                     {"diff", "/volume"},
@@ -277,7 +341,7 @@ TEST(RunSnapshot, WrongArgumentsAreUsageErrors) {
                                                     {"release", "/volume", "a", "--until", "1d"},
                                                     {"diff", "/volume", "a", "b", "c"},
                                                     {"paint", "/volume"},
-                                                    {"create", "/volume", "--keep-last", "many"}})
+                                                    {"create", "/volume", "--set", "hourly", "--keep-last", "many"}})
     EXPECT_EQ(snapshot(arguments).exit_code, 1) << testing::PrintToString(arguments);
 }
 

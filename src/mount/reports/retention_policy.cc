@@ -1,13 +1,31 @@
 #include "mount/reports/retention_policy.h"
 
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <ctime>
 #include <functional>
+#include <iterator>
 #include <set>
 #include <utility>
 
 namespace dedupfs {
 namespace {
+
+constexpr std::string_view kDigitsOfTime = "dddd-dd-dd_dd-dd-dd";  // of "2026-11-29_02-00-00"
+
+bool is_time(std::string_view text) {
+  return std::ranges::equal(text, kDigitsOfTime, [](char own, char wanted) {
+    return wanted == 'd' ? own >= '0' && own <= '9' : own == wanted;
+  });
+}
+
+bool is_in_set(std::string_view set, std::string_view name) {
+  constexpr std::size_t kTime = kDigitsOfTime.size();
+  return name.size() > kTime + 1 && is_time(name.substr(0, kTime)) && name[kTime] == '_' &&
+         name.substr(kTime + 1) == set;
+}
 
 std::tm local_time(std::int64_t unix_seconds) {
   const std::time_t time = unix_seconds;
@@ -53,6 +71,19 @@ void keep(const std::vector<SnapshotRecord>& newest_first, std::uint32_t count, 
 }
 
 }  // namespace
+
+std::string snapshot_name(std::int64_t unix_seconds, bool in_utc, const std::string& set) {
+  const std::time_t time = unix_seconds;
+  const std::string name = fmt::format("{:%Y-%m-%d_%H-%M-%S}", in_utc ? fmt::gmtime(time) : local_time(time));
+  return set.empty() ? name : name + '_' + set;
+}
+
+std::vector<SnapshotRecord> snapshots_of_set(std::string_view set, const std::vector<SnapshotRecord>& snapshots) {
+  std::vector<SnapshotRecord> members;
+  std::ranges::copy_if(snapshots, std::back_inserter(members),
+                       [&](const SnapshotRecord& snapshot) { return is_in_set(set, snapshot.name); });
+  return members;
+}
 
 std::vector<std::string> not_kept(const RetentionPolicy& policy, std::vector<SnapshotRecord> snapshots,
                                   std::int64_t now) {

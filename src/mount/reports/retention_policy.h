@@ -1,16 +1,24 @@
-// Chooses the snapshots to keep: the newest ones, and the newest one of each of the last hours, days, weeks
-// and months.
+// Chooses the snapshots of a set to keep: the newest ones, and the newest one of each of the last hours, days, weeks
+// and months. A set is no record: the names of its snapshots say that they belong to it.
 //
 // Threads: free functions, safe from any thread.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "store/metadata/snapshot_list.h"
 
 namespace dedupfs {
+
+// The name of a snapshot that is made at that time, in seconds since 1970: the time, and the set if there is one, as in
+// "2026-11-29_02-00-00_nightly". Names of all sets sort by time.
+std::string snapshot_name(std::int64_t unix_seconds, bool in_utc, const std::string& set);
+
+// Those with such a name of this set.
+std::vector<SnapshotRecord> snapshots_of_set(std::string_view set, const std::vector<SnapshotRecord>& snapshots);
 
 // A snapshot is kept if any rule keeps it. Hours, days, weeks and months without one do not count.
 struct RetentionPolicy {

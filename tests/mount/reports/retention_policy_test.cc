@@ -38,6 +38,31 @@ class RetentionPolicyTest : public testing::Test {
   TreeNumber next_ = 1;
 };
 
+TEST_F(RetentionPolicyTest, ANameHasTheTimeAndTheSet) {
+  use_time_zone("XYZ-2");  // two hours ahead
+  EXPECT_EQ(snapshot_name(kMonday, /*in_utc=*/false, ""), "2026-01-05_02-00-00");
+  EXPECT_EQ(snapshot_name(kMonday, /*in_utc=*/false, "nightly"), "2026-01-05_02-00-00_nightly");
+  EXPECT_EQ(snapshot_name(kMonday, /*in_utc=*/true, "nightly"), "2026-01-05_00-00-00_nightly");
+}
+
+TEST_F(RetentionPolicyTest, ASetHasThoseWhoseNamesAreATimeAndTheSet) {
+  for (const char* name : {"2026-01-05_02-00-00_nightly", "2026-01-06_02-00-00_hourly", "2026-01-06_02-00-00",
+                           "nightly", "2026-01-07_02-00-00_nightly_db", "2026-01-07_02-00-00_db_nightly",
+                           "2026-01-07_02-00-00-nightly", "2026-1-7_02-00-00_nightly",
+                           "before-2026-01-08_02-00-00_nightly", "2026-01-09_02-00-00_", "2026-01-09_02-00-00_nightly"})
+    make(kMonday, name);
+
+  const auto names_in = [&](const char* set) {
+    std::vector<std::string> names;
+    for (const SnapshotRecord& snapshot : snapshots_of_set(set, snapshots_)) names.push_back(snapshot.name);
+    return names;
+  };
+  EXPECT_THAT(names_in("nightly"), ElementsAre("2026-01-05_02-00-00_nightly", "2026-01-09_02-00-00_nightly"));
+  EXPECT_THAT(names_in("nightly_db"), ElementsAre("2026-01-07_02-00-00_nightly_db"));
+  EXPECT_THAT(names_in("night"), IsEmpty());
+  EXPECT_THAT(names_in(""), IsEmpty());
+}
+
 TEST_F(RetentionPolicyTest, KeepSoManyOfTheLast) {
   make_days(4);
   EXPECT_THAT(not_kept({.last = 2}, snapshots_, kNow), ElementsAre("d0", "d1"));
