@@ -88,7 +88,7 @@ int run(int rounds, const ByteBuffer& bytes) {
   const sha256::Choice chosen = sha256::choose(*isa);
   fmt::print("kernel: {}, {} rounds, {} bytes\n", name_of(chosen.isa), rounds, bytes.size());
   for (const char* const spec :
-       {"gear32:avg=4k", "gear32:avg=8k", "gear32:avg=16k", "gear32:avg=32k", "gear32:avg=64k"}) {
+       {"fastcdc:avg=4k", "fastcdc:avg=8k", "fastcdc:avg=16k", "fastcdc:avg=32k", "fastcdc:avg=64k"}) {
     const auto chunker = make_chunker(spec, {});
     if (!chunker) {
       fmt::print(stderr, "fingerprints: {}\n", chunker.error().message());

@@ -36,7 +36,7 @@ std::vector<Candidate> candidates_of(const VolumeSettingsArguments& asked) {
       candidates.push_back({options, std::move(settings)});
   };
   for (const char* const chunker :
-       {"gear32:avg=4k", "gear32:avg=16k", "gear32:avg=64k", "ram:avg=16k", "fixed:size=4k", "fixed:size=16k"}) {
+       {"fastcdc:avg=4k", "fastcdc:avg=16k", "fastcdc:avg=64k", "ram:avg=16k", "fixed:size=4k", "fixed:size=16k"}) {
     VolumeSettingsArguments settings = asked;
     settings.chunker = chunker;
     add(settings);

@@ -30,6 +30,6 @@ const std::vector<ChunkerInfo>& chunker_infos();
 Result<std::unique_ptr<Chunker>> make_chunker(std::string_view spec, std::optional<Isa> isa = std::nullopt);
 
 // The default of mkfs.
-inline constexpr std::string_view kDefaultChunkerSpec = "gear32:avg=32k";
+inline constexpr std::string_view kDefaultChunkerSpec = "fastcdc:avg=32k";
 
 }  // namespace dedupfs

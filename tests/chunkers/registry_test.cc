@@ -33,7 +33,10 @@ TEST(Registry, MakesEveryChunkerThatItLists) {
 }
 
 TEST(Registry, MakesTheDefault) {
-  EXPECT_TRUE(make_chunker(kDefaultChunkerSpec));
+  const auto chunker = make_chunker(kDefaultChunkerSpec);
+
+  ASSERT_TRUE(chunker);
+  EXPECT_EQ((*chunker)->spec(), "fastcdc:min=8k,avg=32k,max=128k,norm=2");
 }
 
 TEST(Registry, SpecNamesEveryParameter) {

@@ -11,7 +11,7 @@ with_key() { mount_volume "key_file=$key$(is_root && echo ,allow_other)"; }
 # Whether a text is anywhere in the folder, in the names too.
 folder_has() { grep -rqaF -- "$1" "$volume" || find "$volume" | grep -qF -- "$1"; }
 
-check "mkfs makes an encrypted volume" mkfs.dedupfs --encrypt --key-file "$key" --kdf-memory 8m -L 'secret label' "$volume"
+check "mkfs makes an encrypted volume" mkfs.dedupfs --encrypt --key-file "$key" --kdf-memory 8m -L 'secret label' --chunker toga "$volume"
 check "it is mounted with the key file" with_key
 mkdir "$mnt/secret-folder"
 for i in $(seq 300); do echo "known plaintext of line $i"; done >"$mnt/secret-folder/known-name"
@@ -23,7 +23,7 @@ dedupfs-snapshot create "$mnt" secret-snapshot 2>/dev/null
 commit
 
 for text in 'known plaintext' known-name secret-folder secret-target secret-value secret-snapshot 'secret label' \
-  'the passphrase' gear32: DDPCNTR1 DDPCRGN1 DDPCKPT1; do
+  'the passphrase' toga: DDPCNTR1 DDPCRGN1 DDPCKPT1; do
   check "the folder does not hold: $text" eval '! folder_has "$text"'
 done
 check "the daemon's arguments and environment do not hold the passphrase" eval \

@@ -13,14 +13,14 @@ using testing::IsEmpty;
 
 TEST(EstimateComparison, TriesWhatWasAskedForFirstAndNothingTwice) {
   const auto plain = candidates_of({.delta = std::string(kDefaultDeltaSettings)});
-  const auto asked = candidates_of({.chunker = "gear32:avg=4k",
+  const auto asked = candidates_of({.chunker = "fastcdc:avg=4k",
                                     .settled = "zstd:15",
                                     .landing = {},
                                     .delta = std::string(kDefaultDeltaSettings),
                                     .region = {}});
 
   EXPECT_THAT(plain.front().options, IsEmpty());
-  EXPECT_EQ(asked.front().options, "--chunker gear32:avg=4k --settled zstd:15");
+  EXPECT_EQ(asked.front().options, "--chunker fastcdc:avg=4k --settled zstd:15");
   EXPECT_EQ(asked.size() + 1, plain.size());
   for (const Candidate& candidate : asked) {
     EXPECT_THAT(candidate.options, HasSubstr("--settled zstd:15"));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <string_view>
 
 #include "chunkers/registry.h"
 #include "fs/test_filesystem.h"
@@ -14,7 +15,7 @@ namespace {
 
 using Chunks = std::vector<std::pair<std::uint64_t, std::string>>;
 
-class PieceReaderTest : public testing::TestWithParam<const char*> {
+class PieceReaderTest : public testing::TestWithParam<std::string_view> {
  protected:
   Chunks read(FilePart part) {
     Chunks chunks;
@@ -63,7 +64,7 @@ TEST_P(PieceReaderTest, HolesAreNoChunks) {
   EXPECT_EQ(end, content.size());
 }
 
-INSTANTIATE_TEST_SUITE_P(Chunkers, PieceReaderTest, testing::Values("gear32:avg=32k", "fixed:size=16k"));
+INSTANTIATE_TEST_SUITE_P(Chunkers, PieceReaderTest, testing::Values(kDefaultChunkerSpec, "fixed:size=16k"));
 
 TEST(PieceReader, TellsOfAFileThatIsGone) {
   const TempDir dir;
