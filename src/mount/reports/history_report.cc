@@ -62,14 +62,14 @@ std::string csv_fields(const std::array<Field<Of>, kCount>& fields, const std::o
   return text;
 }
 
-constexpr std::string_view kRow = "{:<16}{:>10}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}{:>10}\n";
+constexpr std::string_view kHistoryRow = "{:<16}{:>10}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}{:>10}\n";
 
 std::string row_of(const HistorySample& sample) {
   const auto bytes = [&](std::uint64_t Counts::*count) {
     return sample.counts ? human_size((*sample.counts).*count) : std::string("-");
   };
   return fmt::format(
-      fmt::runtime(kRow), minute_text(sample.unix_seconds),
+      fmt::runtime(kHistoryRow), minute_text(sample.unix_seconds),
       sample.counts ? fmt::format("{}", sample.counts->files) : "-", bytes(&Counts::logical), bytes(&Counts::unique),
       bytes(&Counts::after_delta), bytes(&Counts::stored), bytes(&Counts::garbage), human_size(sample.disk_bytes),
       sample.restore ? fmt::format("{:.1f}", static_cast<double>(sample.restore->hard_disk) / 1e6) : "-");
@@ -119,8 +119,8 @@ std::string history_csv(const History& history) {
 
 std::string history_screen(const History& history) {
   if (history.empty()) return "There is no sample yet: a mounted volume takes one each hour in which it changes.\n";
-  std::string screen = fmt::format(fmt::runtime(kRow), "Time", "Files", "Logical", "Unique", "After delta", "Stored",
-                                   "Garbage", "On disk", "HDD MB/s");
+  std::string screen = fmt::format(fmt::runtime(kHistoryRow), "Time", "Files", "Logical", "Unique", "After delta",
+                                   "Stored", "Garbage", "On disk", "HDD MB/s");
   for (const HistorySample& sample : history) screen += row_of(sample);
   if (history.size() == 1)
     screen += "\nThis is the first sample. A mounted volume takes one each hour in which it changes.\n";
