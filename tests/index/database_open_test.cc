@@ -7,7 +7,6 @@
 
 #include "index/database.h"
 #include "index/database_options.h"
-#include "support/files.h"
 #include "test_database.h"
 
 namespace dedupfs {
@@ -48,7 +47,7 @@ TEST_F(DatabaseOpenTest, IsLockedForOtherProgramsOfRocksDb) {
   rocksdb::FileLock* lock = nullptr;
 
   EXPECT_FALSE(own->LockFile((index() / "LOCK").string(), {}, &lock, nullptr).ok());
-  if (lock != nullptr) EXPECT_TRUE(own->UnlockFile(lock, {}, nullptr).ok());
+  EXPECT_EQ(lock, nullptr);
 }
 
 TEST_F(DatabaseOpenTest, IsNotCreatedOverAnother) {
@@ -160,30 +159,6 @@ TEST_F(DatabaseOpenTest, DamageInsideTheLogIsRefusedForWritingAndLeftForReading)
   EXPECT_NE(writer.error().message().find(crashed.string()), std::string::npos);
   EXPECT_EQ(get(*reader, "a"), "1");
   EXPECT_EQ(get(*reader, "c"), std::nullopt);
-}
-
-// Wherever it is: in the checksum, the length, the type or the content of a record that others follow. A length that is too large looks
-// like a torn end.
-TEST_F(DatabaseOpenTest, AFlippedBitInTheMiddleOfTheLogIsNotPassedOver) {
-  const auto database = open_or_die(index());
-  ASSERT_TRUE(put(*database, "a", "1"));
-  const auto first = std::filesystem::file_size(log_with_content(index()));
-  ASSERT_TRUE(put(*database, "b", "2"));
-  const auto second = std::filesystem::file_size(log_with_content(index()));
-  ASSERT_TRUE(put(*database, "c", "3"));
-
-  for (std::uint64_t offset = first; offset < second; ++offset) {
-    const Path crashed = crash("flipped" + std::to_string(offset));
-    const Path log = log_with_content(crashed);
-    const char byte = content_of(log)[offset];
-    overwrite_at(log, offset, std::string(1, static_cast<char>(byte ^ (1 << offset % 8))));
-
-    const auto opened = Database::open(folder_at(crashed), {});
-    ASSERT_FALSE(opened) << "byte " << offset - first << " of " << second - first;
-    EXPECT_EQ(opened.error().code(), ErrorCode::kCorruption) << opened.error().message();
-    std::filesystem::remove_all(crashed);
-  }
-  EXPECT_EQ(get(*open_or_die(crash()), "c"), "3") << "without a flipped bit";
 }
 
 TEST_F(DatabaseOpenTest, MissingTableIsCorruption) {
