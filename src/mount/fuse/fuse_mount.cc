@@ -27,6 +27,8 @@ void FuseMount::negotiate(fuse_conn_info& connection) {
   connection.max_readahead = static_cast<unsigned>(std::max<std::uint64_t>(1 << 20, options_.read_ahead_bytes));
   connection.max_background = 64;
   connection.congestion_threshold = 48;
+  const MutexLock lock(session_mutex_);
+  connection_ = kernel_connection_of(connection, protocol_);
 }
 
 bool FuseMount::opens_directly(InodeNumber inode, int flags) {

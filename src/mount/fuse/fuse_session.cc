@@ -63,7 +63,7 @@ Result<std::unique_ptr<FuseSession>> FuseSession::mount(FuseMount& mount, const 
   std::unique_ptr<FuseSession> session(new FuseSession(mount, handle));
   if (fuse_session_mount(handle, mountpoint.c_str()) != 0) return libfuse_error(mountpoint);
   session->mounted_ = true;
-  mount.attach(handle);
+  mount.attach(handle, protocol_of_libfuse());
   return session;
 }
 
