@@ -23,6 +23,12 @@ int send(fuse_req_t req, const CreatedFile& created) {
 int send(fuse_req_t req, const AttributeReply& reply) {
   return fuse_reply_attr(req, &reply.attributes, reply.timeout_seconds);
 }
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 18)
+int send(fuse_req_t req, const StatxReply& reply) {
+  struct statx attributes = reply.attributes;
+  return fuse_reply_statx(req, 0, &attributes, reply.timeout_seconds);
+}
+#endif
 int send(fuse_req_t req, const SymlinkTarget& target) {
   return fuse_reply_readlink(req, target.path.c_str());
 }
