@@ -1,14 +1,17 @@
 #include "mount/fuse/kernel_connection.h"
 
+#include <fmt/format.h>
+#include <linux/fuse.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <cstdlib>
+#include <cstddef>
 #include <fstream>
-#include <utility>
+#include <memory>
 
+#include "base/unique_fd.h"
 #include "mount/fuse/fuse_api.h"
 
 namespace dedupfs {
@@ -96,18 +99,41 @@ KernelConnection kernel_connection_of(const fuse_conn_info& connection, std::opt
 }
 
 std::optional<FuseProtocol> protocol_of_libfuse() {
-  char* text = nullptr;
-  std::size_t length = 0;
-  std::FILE* const memory = ::open_memstream(&text, &length);
-  if (memory == nullptr) return std::nullopt;
-  std::FILE* const before = std::exchange(stdout, memory);  // glibc: its streams are variables that may be set
-  ::fuse_lowlevel_version();
-  stdout = before;
-  FuseProtocol found;
-  const bool told = std::fclose(memory) == 0 &&
-                    std::sscanf(text, "using FUSE kernel interface version %u.%u", &found.major, &found.minor) == 2;
-  std::free(text);
-  return told ? std::optional(found) : std::nullopt;
+  struct Asked {
+    fuse_in_header header{};
+    fuse_init_in init{};
+  } asked;
+  struct Answer {
+    fuse_out_header header{};
+    fuse_init_out init{};
+  } answer;
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return std::nullopt;
+  const UniqueFd kernel(ends[0]);
+  UniqueFd device(ends[1]);
+  char name[] = "dedupfs";
+  char* words[] = {name, nullptr};
+  fuse_args arguments = FUSE_ARGS_INIT(1, words);
+  const fuse_lowlevel_ops no_operations{};
+  const std::unique_ptr<fuse_session, void (*)(fuse_session*)> session(
+      fuse_session_new(&arguments, &no_operations, offsetof(fuse_lowlevel_ops, lookup), nullptr), fuse_session_destroy);
+  fuse_opt_free_args(&arguments);
+  if (!session || fuse_session_mount(session.get(), fmt::format("/dev/fd/{}", device.get()).c_str()) != 0)
+    return std::nullopt;
+  (void)device.release();  // the session closes it
+  asked.header.len = sizeof asked;
+  asked.header.opcode = FUSE_INIT;
+  asked.header.unique = 1;
+  asked.init.major = FUSE_KERNEL_VERSION;
+  asked.init.minor = FUSE_KERNEL_MINOR_VERSION;
+  fuse_buf message{};
+  message.size = sizeof asked;
+  message.mem = &asked;
+  fuse_session_process_buf(session.get(), &message);
+  const ssize_t length = ::recv(kernel.get(), &answer, sizeof answer, MSG_DONTWAIT);
+  if (length < static_cast<ssize_t>(sizeof answer.header + 2 * sizeof answer.init.major) || answer.header.error != 0)
+    return std::nullopt;
+  return FuseProtocol{answer.init.major, answer.init.minor};
 }
 
 std::uint64_t largest_request_of_kernel() {

@@ -1,6 +1,6 @@
 // What the kernel and libfuse agreed on at the start of a mount, for people who ask why one is faster, or has more, than another.
 //
-// Threads:   free functions on values, safe from any thread; protocol_of_libfuse() says what it needs.
+// Threads:   free functions, safe from any thread.
 // Ownership: the names of capabilities are constants.
 // Failure:   none. What this system does not tell is left out.
 #pragma once
@@ -40,7 +40,7 @@ struct KernelConnection {
 // `connection` is as negotiated: init() gives it back to libfuse.
 KernelConnection kernel_connection_of(const fuse_conn_info& connection, std::optional<FuseProtocol> daemon_protocol);
 
-// libfuse tells its protocol on standard output only. While this runs, nobody else may use C's stdout.
+// The version that libfuse answers to the first request of a kernel, by a session of its own that has no mount. It has no function that only says it.
 std::optional<FuseProtocol> protocol_of_libfuse();
 
 // The most bytes of one request that the kernel lets a daemon ask for.
