@@ -7,9 +7,3 @@
 
 #define FUSE_USE_VERSION 312
 #include <fuse_lowlevel.h>
-
-#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 18)
-// Weak: the program also starts with a library that lacks it, where it is null.
-extern "C" [[gnu::weak]] int fuse_reply_statx(fuse_req_t req, int flags, struct statx* attributes,
-                                              double timeout_seconds);
-#endif

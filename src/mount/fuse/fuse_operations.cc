@@ -95,7 +95,7 @@ const fuse_lowlevel_ops& fuse_operations() {
     ops.tmpfile = Shielded<op_tmpfile, RequestKind::kCreate>::call;
 #endif
 #if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 18)
-    ops.statx = fuse_reply_statx == nullptr ? nullptr : Shielded<op_statx, RequestKind::kGetattr>::call;
+    ops.statx = statx_reply_of_libfuse() == nullptr ? nullptr : Shielded<op_statx, RequestKind::kGetattr>::call;
 #endif
     ops.fallocate = Shielded<op_fallocate, RequestKind::kFallocate>::call;
     ops.lseek = Shielded<op_lseek, RequestKind::kLseek>::call;

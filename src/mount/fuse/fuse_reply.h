@@ -84,6 +84,8 @@ int send(fuse_req_t req, const OpenedDirectory& directory);
 int send(fuse_req_t req, const CreatedFile& created);
 int send(fuse_req_t req, const AttributeReply& reply);
 #if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 18)
+// fuse_reply_statx(), or null if the library is older than the headers. A program that names the function does not start with such a library.
+decltype(&fuse_reply_statx) statx_reply_of_libfuse();
 int send(fuse_req_t req, const StatxReply& reply);
 #endif
 int send(fuse_req_t req, const SymlinkTarget& target);
