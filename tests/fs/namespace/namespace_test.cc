@@ -182,6 +182,7 @@ TEST(UnnamedFiles, ACrashAfterTheNameIsDurableLosesNothing) {
 
   EXPECT_TRUE(before->inodes_become(1));
   EXPECT_EQ(after->content(value_of(after->find("f"))), content);
+  EXPECT_TRUE(value_of((*after)->volume().metadata().list(Family::kOrphans, {}, {}, 1)).empty());
   ASSERT_TRUE(ok((*after)->sync()));
   after->reopen();
   EXPECT_EQ(after->content(value_of(after->find("f"))), content);
