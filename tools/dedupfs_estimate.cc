@@ -75,7 +75,7 @@ Result<EstimateSettings> settings_of(const EstimateArguments& asked) {
 nlohmann::json volume_json(const Statistics& statistics, const Superblock& superblock) {
   nlohmann::json json = statistics_json(statistics, superblock, {}, std::nullopt, false);
   for (const char* const key : {"uuid", "label", "mounted", "scrub", "reclaim", "freed_bytes", "last_snapshot",
-                                "last_snapshot_unix_seconds", "quotas", "encryption", "remote"})
+                                "last_snapshot_unix_seconds", "quotas", "encryption", "remote", "kernel"})
     json.erase(key);
   return json;
 }

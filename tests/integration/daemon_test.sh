@@ -24,6 +24,8 @@ mkfifo "$scratch/fifo"
 check_refused "a FIFO that nobody reads does not hang the mount" 1 "$scratch/fifo" timeout 90 dedupfs "$volume" "$mnt" -o "log=$scratch/fifo"
 (umask 0 && mount_volume "log=$log")
 check "it logs to the file" is_logged 'is mounted at' "$log"
+check "also what it negotiated with the kernel" is_logged 'libfuse [0-9.]*, protocol 7[.][0-9]* of the kernel' "$log"
+check "with the capabilities that it uses" is_logged 'used: .*posix_acl' "$log"
 check_equal "the log file is for its owner alone" 600 "$(stat -c %a "$log")"
 
 mv "$log" "$log.1"

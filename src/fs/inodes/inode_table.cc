@@ -219,6 +219,23 @@ bool InodeTable::drop_if_unheld(Shard& shard, std::unordered_map<InodeNumber, Ho
   return was_orphan;
 }
 
+void InodeTable::reference_unnamed(InodeNumber number) {
+  Shard& shard = shard_of(number);
+  const MutexLock lock(shard.mutex);
+  Holders& holders = shard.holders[number];
+  ++holders.references;
+  holders.orphan = holders.unnamed = true;
+}
+
+bool InodeTable::name_unnamed(InodeNumber number) {
+  Shard& shard = shard_of(number);
+  const MutexLock lock(shard.mutex);
+  const auto found = shard.holders.find(number);
+  if (found == shard.holders.end() || !found->second.unnamed) return false;
+  found->second.orphan = found->second.unnamed = false;
+  return true;
+}
+
 bool InodeTable::forget(InodeNumber number, std::uint64_t count) {
   Shard& shard = shard_of(number);
   const MutexLock lock(shard.mutex);

@@ -116,6 +116,10 @@ class InodeTable {
   // Notes that the last name of the inode is gone. True if nobody holds the inode: it may be deleted now. Otherwise forget() or
   // close() will return true later.
   bool mark_orphan(InodeNumber inode);
+  // Counts a reference to a new inode without a name. It is an orphan from the start, but may get a name.
+  void reference_unnamed(InodeNumber inode);
+  // Notes that such an inode gets its first name. False if it is none: it had one and lost it, or nobody holds it.
+  bool name_unnamed(InodeNumber inode);
   // Both return true if this was the last holder of an orphan.
   bool forget(InodeNumber inode, std::uint64_t count);
   bool close(InodeNumber inode);
@@ -139,6 +143,7 @@ class InodeTable {
     std::uint64_t references = 0;
     std::uint32_t openings = 0;
     bool orphan = false;
+    bool unnamed = false;  // an orphan that never had a name
 
     bool none() const { return references == 0 && openings == 0; }
   };

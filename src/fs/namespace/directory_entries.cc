@@ -88,6 +88,14 @@ void DirectoryEntries::remove(Inode& directory, std::string_view name, const Dir
   size -= std::min(size, kDirectoryEntryBytes);
 }
 
+void DirectoryEntries::note_unnamed(InodeNumber inode) const {
+  metadata_.put(Family::kOrphans, encode_inode_key(inode), {});
+}
+
+void DirectoryEntries::note_named(InodeNumber inode) const {
+  metadata_.erase(Family::kOrphans, encode_inode_key(inode));
+}
+
 void DirectoryEntries::drop_link(const InodePtr& inode, const Timestamp& now) {
   Attributes& attributes = inode->record.attributes;
   if (is_directory(attributes.mode)) {
@@ -98,7 +106,7 @@ void DirectoryEntries::drop_link(const InodePtr& inode, const Timestamp& now) {
   attributes.ctime = now;
   put_record(metadata_, *inode);
   if (attributes.links != 0) return;
-  metadata_.put(Family::kOrphans, encode_inode_key(inode->number), {});
+  note_unnamed(inode->number);
   if (table_.mark_orphan(inode->number)) reaper_.note_unlinked(inode->number);
 }
 

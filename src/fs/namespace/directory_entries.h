@@ -43,6 +43,9 @@ class DirectoryEntries {
       DEDUPFS_REQUIRES(directory.mutex, target.mutex);
   void remove(Inode& directory, std::string_view name, const Dirent& entry) DEDUPFS_REQUIRES(directory.mutex);
 
+  // Lists the inode as an orphan: the next mount deletes it, unless note_named() comes before.
+  void note_unnamed(InodeNumber inode) const;
+  void note_named(InodeNumber inode) const;
   // Notes that a name of the inode is gone, and puts its record. Without its last name, the inode becomes an orphan.
   void drop_link(const InodePtr& inode, const Timestamp& now) DEDUPFS_REQUIRES(inode->mutex);
 

@@ -111,6 +111,10 @@ Result<Attributes> Filesystem::make_symlink(InodeNumber parent, std::string_view
   return parts_->name_space.make_symlink(parent, name, target, caller);
 }
 
+Result<Attributes> Filesystem::make_unnamed(InodeNumber directory, std::uint32_t mode, const Caller& caller) {
+  return parts_->name_space.make_unnamed(directory, mode, caller);
+}
+
 Result<Attributes> Filesystem::make_link(InodeNumber inode, InodeNumber parent, std::string_view name) {
   return parts_->name_space.make_link(inode, parent, name);
 }

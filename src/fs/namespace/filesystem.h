@@ -71,6 +71,9 @@ class Filesystem {
                                     const Caller& caller);
   Result<Attributes> make_symlink(InodeNumber parent, std::string_view name, std::string_view target,
                                   const Caller& caller);
+  // A regular file without a name, which lasts as long as it has a holder, or until make_link() gives it a name. Its owner, its access lists and its
+  // quota are those of a new file in the directory.
+  Result<Attributes> make_unnamed(InodeNumber directory, std::uint32_t mode, const Caller& caller);
   Result<Attributes> make_link(InodeNumber inode, InodeNumber parent, std::string_view name);
   Result<void> unlink(InodeNumber parent, std::string_view name);
   Result<void> remove_directory(InodeNumber parent, std::string_view name);

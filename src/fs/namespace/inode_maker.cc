@@ -29,13 +29,14 @@ class NumberInUse {
 
 }  // namespace
 
-Result<InodePtr> InodeMaker::make(Inode& directory, InodeRecord record, const Caller& caller, const Timestamp& now) {
+Result<InodePtr> InodeMaker::make(Inode& directory, InodeRecord record, const Caller& caller, const Timestamp& now,
+                                  Named named) {
   Attributes& attributes = record.attributes;
   const Attributes& above = directory.record.attributes;
   attributes.uid = caller.uid;
   attributes.gid = (above.mode & S_ISGID) != 0 ? above.gid : caller.gid;
   attributes.atime = attributes.mtime = attributes.ctime = attributes.btime = now;
-  attributes.links = 1;
+  attributes.links = named == Named::kYes ? 1 : 0;
   if (is_directory(attributes.mode)) {
     attributes.mode |= above.mode & S_ISGID;
     attributes.links = 2;

@@ -20,9 +20,12 @@ class InodeMaker {
   InodeMaker(Metadata& metadata, InodeTable& table, InodeNumbers& numbers, Xattrs& xattrs)
       : metadata_(metadata), table_(table), numbers_(numbers), xattrs_(xattrs) {}
 
+  // Whether a name leads to the new inode. A directory has one.
+  enum class Named { kYes, kNo };
+
   // `record` has the type, the mode and the fields of the type.
-  Result<InodePtr> make(Inode& directory, InodeRecord record, const Caller& caller, const Timestamp& now)
-      DEDUPFS_REQUIRES(directory.mutex);
+  Result<InodePtr> make(Inode& directory, InodeRecord record, const Caller& caller, const Timestamp& now,
+                        Named named = Named::kYes) DEDUPFS_REQUIRES(directory.mutex);
   // Makes the root if there is none. A new volume has none, because the store knows nothing of directories. On a read-only
   // mount such a volume has an empty root in memory.
   Result<void> ensure_root();

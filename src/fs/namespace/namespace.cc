@@ -24,6 +24,10 @@ Error exists(std::string_view name) {
   return {ErrorCode::kExists, "'" + std::string(name) + "' is there already"};
 }
 
+Error removed(InodeNumber directory) {
+  return {ErrorCode::kNotFound, "directory " + std::to_string(directory) + " was removed"};
+}
+
 void touch(Inode& directory, const Timestamp& now) DEDUPFS_REQUIRES(directory.mutex) {
   directory.record.attributes.mtime = now;
   directory.record.attributes.ctime = now;
@@ -133,6 +137,24 @@ Result<std::string> Namespace::read_symlink(InodeNumber number) {
   return target;
 }
 
+Result<Attributes> Namespace::make_unnamed(InodeNumber directory_number, std::uint32_t mode, const Caller& caller) {
+  DEDUPFS_TRY(transactions_.check_writable(directory_number));
+  DEDUPFS_TRY(space_.admit_metadata());
+  DEDUPFS_ASSIGN(const InodePtr directory, table_.get_directory(directory_number));
+  DEDUPFS_TRY(quotas_.admit_file(*directory));
+  const Transactions::Change change(transactions_);
+  const MutexLock directory_lock(directory->mutex);
+  if (directory->record.attributes.links == 0) return removed(directory_number);
+  InodeRecord record;
+  record.attributes.mode = S_IFREG | (mode & kPermissionBits);
+  DEDUPFS_ASSIGN(const InodePtr inode,
+                 maker_.make(*directory, std::move(record), caller, Timestamp::now(), InodeMaker::Named::kNo));
+  entries_.note_unnamed(inode->number);
+  table_.reference_unnamed(inode->number);
+  const MutexLock inode_lock(inode->mutex);  // after its directory's: a new number is greater
+  return attributes_of(*inode);
+}
+
 Result<Attributes> Namespace::make_link(InodeNumber number, InodeNumber parent, std::string_view name) {
   DEDUPFS_TRY(transactions_.check_writable(parent));
   DEDUPFS_TRY(transactions_.check_writable(number));
@@ -146,12 +168,16 @@ Result<Attributes> Namespace::make_link(InodeNumber number, InodeNumber parent, 
   Attributes& attributes = inode->record.attributes;
   if (is_directory(attributes.mode)) return Error{ErrorCode::kNotPermitted, "a hard link to a directory"};
   DEDUPFS_TRY(entries_.check_takes_names(*directory));
-  if (attributes.links == 0) return Error{ErrorCode::kNotFound, "inode " + std::to_string(number) + " was deleted"};
   if (attributes.links >= kMaxLinks)
     return Error{ErrorCode::kTooManyLinks, "inode " + std::to_string(number) + " has too many links"};
   DEDUPFS_ASSIGN(const std::optional<Dirent> existing, entries_.find(parent, name));
   if (existing || is_snapshots_entry(parent, name)) return exists(name);
   DEDUPFS_TRY(QuotaGuard::check_same_tree(*directory, *inode));
+  if (attributes.links == 0) {
+    if (!table_.name_unnamed(number))
+      return Error{ErrorCode::kNotFound, "inode " + std::to_string(number) + " was deleted"};
+    entries_.note_named(number);
+  }
 
   const Timestamp now = Timestamp::now();
   entries_.add(*directory, name, *inode);

@@ -52,6 +52,7 @@ class Namespace {
                                     const Caller& caller);
   Result<Attributes> make_symlink(InodeNumber parent, std::string_view name, std::string_view target,
                                   const Caller& caller);
+  Result<Attributes> make_unnamed(InodeNumber directory, std::uint32_t mode, const Caller& caller);
   Result<Attributes> make_link(InodeNumber number, InodeNumber parent, std::string_view name);
   Result<void> unlink(InodeNumber parent, std::string_view name);
   Result<void> remove_directory(InodeNumber parent, std::string_view name);

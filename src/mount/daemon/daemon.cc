@@ -41,6 +41,7 @@
 #include "mount/fuse/fuse_mount.h"
 #include "mount/fuse/fuse_session.h"
 #include "mount/options/memory_limits.h"
+#include "mount/reports/connection_report.h"
 #include "mount/reports/jobs_report.h"
 #include "mount/supervision/supervision.h"
 #include "mount/system/in_time.h"
@@ -294,6 +295,7 @@ void report_mounted(FuseMount& mount, const MountRequest& request, Startup& star
                    recorded.error().message());
   }
   spdlog::info("{} is mounted at {}", request.volume.string(), request.mountpoint.string());
+  for (const std::string& fact : connection_facts(connection_json(mount.kernel_connection()))) spdlog::info("{}", fact);
   startup.succeeded();
   supervision.serving(fmt::format("ready: {} is mounted at {}", request.volume.string(), request.mountpoint.string()),
                       {.probe = [&mount] { take_what_requests_take(mount); },

@@ -16,6 +16,7 @@
 #include "fs/history/history_series.h"
 #include "fs/statistics/statistics.h"
 #include "json/document.h"
+#include "mount/reports/connection_report.h"
 #include "mount/reports/history_report.h"
 #include "mount/reports/jobs_report.h"
 #include "mount/reports/performance_report.h"
@@ -116,6 +117,7 @@ Result<nlohmann::json> committed_statistics(FuseMount& mount, const BackgroundSh
   json["performance"] = performance_of(mount, filesystem);
   json["encryption"] = encryption_json(*filesystem.volume().folder());
   json["remote"] = replication_json(shipper, filesystem.volume());
+  json["kernel"] = connection_json(mount.kernel_connection());
   return json;
 }
 

@@ -33,6 +33,18 @@ void op_getattr(fuse_req_t req, fuse_ino_t inode, fuse_file_info*) {
   });
 }
 
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 18)
+// The kernel asks it only if a program wants the time of birth, which getattr does not have.
+void op_statx(fuse_req_t req, fuse_ino_t inode, int /*flags*/, int /*mask*/, fuse_file_info*) {
+  reply(req, [&]() -> Result<StatxReply> {
+    FuseMount& mount = mount_of(req);
+    const auto attributes = mount.filesystem().attributes(inode);
+    DEDUPFS_ASSIGN(const AttributeReply known, to_reply(mount, attributes));
+    return StatxReply{to_statx(known.attributes, attributes->btime), known.timeout_seconds};
+  });
+}
+#endif
+
 namespace {
 
 AttributeChanges to_changes(const struct stat& wanted, int valid) {

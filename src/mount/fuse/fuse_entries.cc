@@ -1,5 +1,9 @@
 #include "mount/fuse/fuse_entries.h"
 
+#include <sys/sysmacros.h>
+
+#include <cstdint>
+
 namespace dedupfs {
 
 namespace {
@@ -47,6 +51,32 @@ struct stat to_stat(const Attributes& attributes) {
   result.st_atim = to_timespec(attributes.atime);
   result.st_mtim = to_timespec(attributes.mtime);
   result.st_ctim = to_timespec(attributes.ctime);
+  return result;
+}
+
+struct statx to_statx(const struct stat& attributes, const Timestamp& btime) {
+  const auto time = [](const timespec& from) {
+    struct statx_timestamp to {};
+    to.tv_sec = from.tv_sec;
+    to.tv_nsec = static_cast<std::uint32_t>(from.tv_nsec);
+    return to;
+  };
+  struct statx result {};
+  result.stx_mask = STATX_BASIC_STATS | STATX_BTIME;
+  result.stx_ino = attributes.st_ino;
+  result.stx_mode = static_cast<std::uint16_t>(attributes.st_mode);
+  result.stx_nlink = static_cast<std::uint32_t>(attributes.st_nlink);
+  result.stx_uid = attributes.st_uid;
+  result.stx_gid = attributes.st_gid;
+  result.stx_rdev_major = gnu_dev_major(attributes.st_rdev);
+  result.stx_rdev_minor = gnu_dev_minor(attributes.st_rdev);
+  result.stx_size = static_cast<std::uint64_t>(attributes.st_size);
+  result.stx_blksize = static_cast<std::uint32_t>(attributes.st_blksize);
+  result.stx_blocks = static_cast<std::uint64_t>(attributes.st_blocks);
+  result.stx_atime = time(attributes.st_atim);
+  result.stx_mtime = time(attributes.st_mtim);
+  result.stx_ctime = time(attributes.st_ctim);
+  result.stx_btime = time(to_timespec(btime));
   return result;
 }
 

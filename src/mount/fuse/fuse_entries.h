@@ -16,6 +16,7 @@ inline constexpr double kValidSeconds = 86400;
 double name_valid_seconds(const FuseMount& mount);
 
 struct stat to_stat(const Attributes& attributes);
+struct statx to_statx(const struct stat& attributes, const Timestamp& btime);
 
 Entry to_entry(FuseMount& mount, const Attributes& attributes);
 Result<Entry> to_entry(FuseMount& mount, const Result<Attributes>& attributes);

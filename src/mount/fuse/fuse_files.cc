@@ -33,6 +33,19 @@ Result<OpenedFile> open_counted(fuse_req_t req, InodeNumber inode, const fuse_fi
   return file;
 }
 
+// A file that was made just now. Its attributes count a reference.
+Result<CreatedFile> open_created(fuse_req_t req, const Attributes& made, const fuse_file_info& asked) {
+  FuseMount& mount = mount_of(req);
+  fuse_file_info opening = asked;
+  opening.flags &= ~O_TRUNC;  // there is nothing to cut off, and a cut would take set-id bits
+  auto file = open_counted(req, made.inode, opening, mount.opens_directly(made, asked.flags));
+  if (!file) {
+    mount.filesystem().forget(made.inode, 1);
+    return file.error();
+  }
+  return CreatedFile{to_entry(mount, made), *file};
+}
+
 }  // namespace
 
 void op_open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* info) {
@@ -43,15 +56,17 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode,
   note_use(req);
   reply_to_change(req, [&]() -> Result<CreatedFile> {
     FuseMount& mount = mount_of(req);
-    DEDUPFS_ASSIGN(const Attributes attributes, mount.filesystem().create(parent, name, mode, caller_of(req)));
-    fuse_file_info opening = *info;
-    opening.flags &= ~O_TRUNC;  // there is nothing to cut off, and a cut would take set-id bits
-    auto file = open_counted(req, attributes.inode, opening, mount.opens_directly(attributes, info->flags));
-    if (!file) {
-      mount.filesystem().forget(attributes.inode, 1);
-      return file.error();
-    }
-    return CreatedFile{to_entry(mount, attributes), *file};
+    DEDUPFS_ASSIGN(const Attributes made, mount.filesystem().create(parent, name, mode, caller_of(req)));
+    return open_created(req, made, *info);
+  });
+}
+
+void op_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode, fuse_file_info* info) {
+  note_use(req);
+  reply(req, [&]() -> Result<CreatedFile> {
+    FuseMount& mount = mount_of(req);
+    DEDUPFS_ASSIGN(const Attributes made, mount.filesystem().make_unnamed(parent, mode, caller_of(req)));
+    return open_created(req, made, *info);
   });
 }
 

@@ -23,10 +23,16 @@ void FuseMount::negotiate(fuse_conn_info& connection) {
   // Writes must reach the chunker in order and be counted against the cap of dirty memory.
   want(FUSE_CAP_WRITEBACK_CACHE, false);
   want(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE, false);
+#ifdef FUSE_CAP_OVER_IO_URING
+  // Its requests cannot be interrupted, and one that waits holds up others: docs/benchmarks.md, "Ways to the kernel".
+  want(FUSE_CAP_OVER_IO_URING, false);
+#endif
   connection.max_write = 1 << 20;
   connection.max_readahead = static_cast<unsigned>(std::max<std::uint64_t>(1 << 20, options_.read_ahead_bytes));
   connection.max_background = 64;
   connection.congestion_threshold = 48;
+  const MutexLock lock(session_mutex_);
+  connection_ = kernel_connection_of(connection, protocol_);
 }
 
 bool FuseMount::opens_directly(InodeNumber inode, int flags) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "fs/transactions/quiesce_gate.h"
 #include "mount/fuse/fuse_api.h"
 #include "mount/fuse/fuse_open_files.h"
+#include "mount/fuse/kernel_connection.h"
 #include "mount/fuse/public_answers.h"
 #include "mount/fuse/request_copies.h"
 #include "mount/fuse/request_meters.h"
@@ -86,11 +88,17 @@ class FuseMount {
   PublicAnswers* public_answers() { return public_answers_.get(); }  // null: nothing is answered
   // Negotiates features with the kernel, and remembers the result.
   void negotiate(fuse_conn_info& connection);
+  // The result, once the kernel has sent its first request.
+  std::optional<KernelConnection> kernel_connection() {
+    const MutexLock lock(session_mutex_);
+    return connection_;
+  }
   void connected() const { connected_(); }
-  // Call it before the loop: sets the session for invalidations.
-  void attach(fuse_session* session) {
+  // Call it before the loop: sets the session for invalidations. `protocol` is that of libfuse, if it is known.
+  void attach(fuse_session* session, std::optional<FuseProtocol> protocol = std::nullopt) {
     const MutexLock lock(session_mutex_);
     session_ = session;
+    protocol_ = protocol;
   }
   // The number of the mount in the kernel's list of mounts, "MAJOR:MINOR", once it is there; empty until then.
   void set_device(std::string device) {
@@ -148,6 +156,8 @@ class FuseMount {
   QuiesceGate requests_ DEDUPFS_ACQUIRED_AFTER(lock_order::requests) DEDUPFS_ACQUIRED_BEFORE(lock_order::renames);
   Mutex session_mutex_;
   fuse_session* session_ DEDUPFS_GUARDED_BY(session_mutex_) = nullptr;
+  std::optional<FuseProtocol> protocol_ DEDUPFS_GUARDED_BY(session_mutex_);
+  std::optional<KernelConnection> connection_ DEDUPFS_GUARDED_BY(session_mutex_);
   std::string device_ DEDUPFS_GUARDED_BY(session_mutex_);
   unsigned kernel_minor_ = 0;
   std::function<void()> connected_ = [] {};

@@ -2,6 +2,8 @@
 
 #include <sys/statvfs.h>
 
+#include <cstddef>
+
 #include "mount/fuse/fuse_reply.h"
 #include "mount/fuse/fuse_requests.h"
 #include "mount/fuse/fuse_write.h"
@@ -89,12 +91,25 @@ const fuse_lowlevel_ops& fuse_operations() {
     ops.listxattr = Shielded<op_listxattr, RequestKind::kListxattr>::call;
     ops.removexattr = Shielded<op_removexattr, RequestKind::kRemovexattr>::call;
     ops.create = Shielded<op_create, RequestKind::kCreate>::call;
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
+    ops.tmpfile = Shielded<op_tmpfile, RequestKind::kCreate>::call;
+#endif
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 18)
+    ops.statx = statx_reply_of_libfuse() == nullptr ? nullptr : Shielded<op_statx, RequestKind::kGetattr>::call;
+#endif
     ops.fallocate = Shielded<op_fallocate, RequestKind::kFallocate>::call;
     ops.lseek = Shielded<op_lseek, RequestKind::kLseek>::call;
     ops.copy_file_range = Shielded<op_copy_file_range, RequestKind::kCopyFileRange>::call;
     return ops;
   }();
   return operations;
+}
+
+std::size_t known_operations_bytes() {
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 18)
+  if (fuse_version() < FUSE_MAKE_VERSION(3, 18)) return offsetof(fuse_lowlevel_ops, statx);
+#endif
+  return sizeof(fuse_lowlevel_ops);
 }
 
 }  // namespace dedupfs

@@ -1,5 +1,6 @@
 #include "mount/fuse/fuse_reply.h"
 
+#include <dlfcn.h>
 #include <spdlog/spdlog.h>
 #include <sys/uio.h>
 
@@ -23,6 +24,17 @@ int send(fuse_req_t req, const CreatedFile& created) {
 int send(fuse_req_t req, const AttributeReply& reply) {
   return fuse_reply_attr(req, &reply.attributes, reply.timeout_seconds);
 }
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 18)
+decltype(&fuse_reply_statx) statx_reply_of_libfuse() {
+  static const auto function = reinterpret_cast<decltype(&fuse_reply_statx)>(::dlsym(RTLD_DEFAULT, "fuse_reply_statx"));
+  return function;
+}
+
+int send(fuse_req_t req, const StatxReply& reply) {
+  struct statx attributes = reply.attributes;
+  return statx_reply_of_libfuse()(req, 0, &attributes, reply.timeout_seconds);
+}
+#endif
 int send(fuse_req_t req, const SymlinkTarget& target) {
   return fuse_reply_readlink(req, target.path.c_str());
 }

@@ -1,6 +1,7 @@
 // Answers to FUSE requests: the one place where results and exceptions become replies.
 #pragma once
 
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include <cerrno>
@@ -55,6 +56,10 @@ struct AttributeReply {
   struct stat attributes {};
   double timeout_seconds = 0;
 };
+struct StatxReply {
+  struct statx attributes {};
+  double timeout_seconds = 0;
+};
 struct SymlinkTarget {
   std::string path;
 };
@@ -78,6 +83,11 @@ int send(fuse_req_t req, const OpenedFile& file);
 int send(fuse_req_t req, const OpenedDirectory& directory);
 int send(fuse_req_t req, const CreatedFile& created);
 int send(fuse_req_t req, const AttributeReply& reply);
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 18)
+// fuse_reply_statx(), or null if the library is older than the headers. A program that names the function does not start with such a library.
+decltype(&fuse_reply_statx) statx_reply_of_libfuse();
+int send(fuse_req_t req, const StatxReply& reply);
+#endif
 int send(fuse_req_t req, const SymlinkTarget& target);
 int send(fuse_req_t req, const Written& written);
 int send(fuse_req_t req, const Position& position);

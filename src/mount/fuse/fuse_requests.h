@@ -36,6 +36,9 @@ void op_readdirplus(fuse_req_t req, fuse_ino_t inode, std::size_t size, off_t co
 
 // Attributes: fuse_attributes.cc.
 void op_getattr(fuse_req_t req, fuse_ino_t inode, fuse_file_info*);
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 18)
+void op_statx(fuse_req_t req, fuse_ino_t inode, int flags, int mask, fuse_file_info*);
+#endif
 void op_setattr(fuse_req_t req, fuse_ino_t inode, struct stat* wanted, int valid, fuse_file_info*);
 void op_setxattr(fuse_req_t req, fuse_ino_t inode, const char* name, const char* value, std::size_t size, int flags);
 void op_getxattr(fuse_req_t req, fuse_ino_t inode, const char* name, std::size_t size);
@@ -45,6 +48,7 @@ void op_removexattr(fuse_req_t req, fuse_ino_t inode, const char* name);
 // Content of files: fuse_files.cc.
 void op_open(fuse_req_t req, fuse_ino_t inode, fuse_file_info* info);
 void op_create(fuse_req_t req, fuse_ino_t parent, const char* name, mode_t mode, fuse_file_info* info);
+void op_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode, fuse_file_info* info);
 void op_release(fuse_req_t req, fuse_ino_t, fuse_file_info* info);
 void op_read(fuse_req_t req, fuse_ino_t inode, std::size_t size, off_t offset, fuse_file_info* info);
 void op_flush(fuse_req_t req, fuse_ino_t inode, fuse_file_info* info);

@@ -58,12 +58,12 @@ Result<std::unique_ptr<FuseSession>> FuseSession::mount(FuseMount& mount, const 
   fuse_set_log_func(take_libfuse_message);
   last_libfuse_message.clear();
   Arguments arguments(libfuse_options(mount.options(), source, ::geteuid() == 0));
-  fuse_session* handle = fuse_session_new(&arguments.list, &fuse_operations(), sizeof(fuse_lowlevel_ops), &mount);
+  fuse_session* handle = fuse_session_new(&arguments.list, &fuse_operations(), known_operations_bytes(), &mount);
   if (handle == nullptr) return libfuse_error(mountpoint);
   std::unique_ptr<FuseSession> session(new FuseSession(mount, handle));
   if (fuse_session_mount(handle, mountpoint.c_str()) != 0) return libfuse_error(mountpoint);
   session->mounted_ = true;
-  mount.attach(handle);
+  mount.attach(handle, protocol_of_libfuse());
   return session;
 }
 

@@ -84,6 +84,7 @@ nlohmann::json statistics_json(const Statistics& statistics, const Superblock& s
       {"quotas", nullptr},
       {"encryption", nullptr},
       {"remote", nullptr},
+      {"kernel", nullptr},
   };
   put_time(json, "last_snapshot", statistics.last_snapshot_unix_seconds);
   return json;

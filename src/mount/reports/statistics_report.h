@@ -19,8 +19,8 @@ namespace dedupfs {
 
 // The documented JSON object of dedupfs-stat. `mounted`: a daemon serves the volume, and `scrub` is the state of its scrub.
 // `reclaim` is empty where no reclaim can run: without a daemon, and in a read-only one. The keys "performance" and "quotas" are null: who has the
-// readings of a daemon sets it (performance_report.h). So are "encryption" and
-// "remote": who has the volume, or ships it, sets them.
+// readings of a daemon sets it (performance_report.h). So are "encryption",
+// "remote" and "kernel": who has the volume, ships it, or serves the kernel, sets them.
 nlohmann::json statistics_json(const Statistics& statistics, const Superblock& superblock, const ScrubStatus& scrub,
                                const std::optional<ReclaimStatus>& reclaim, bool mounted);
 

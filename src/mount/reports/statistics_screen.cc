@@ -11,6 +11,7 @@
 
 #include "base/size.h"
 #include "fs/format/local_time.h"
+#include "mount/reports/connection_report.h"
 #include "mount/reports/quota_report.h"
 #include "mount/reports/reclaim_report.h"
 #include "mount/reports/replication_report.h"
@@ -40,7 +41,10 @@ class Screen {
     replication();
     warnings();
     jobs();
-    if (detail == ScreenDetail::kFull) nfs_export();
+    if (detail == ScreenDetail::kFull) {
+      kernel();
+      nfs_export();
+    }
     return std::move(out_);
   }
 
@@ -223,6 +227,13 @@ class Screen {
   void jobs() {
     out_ += "\n" + scrub_screen(json_.at("scrub"));
     if (const nlohmann::json& reclaim = json_.at("reclaim"); !reclaim.is_null()) out_ += reclaim_screen(reclaim);
+  }
+
+  void kernel() {
+    const nlohmann::json connection = json_.value("kernel", nlohmann::json());  // not of a daemon of before it
+    if (connection.is_null()) return;
+    out_ += "\nThe kernel and the daemon:\n";
+    for (const std::string& fact : connection_facts(connection)) out_ += "  " + fact + "\n";
   }
 
   void nfs_export() {

@@ -8,8 +8,8 @@ import stat
 
 from . import support
 from .support import (
-    RENAME_EXCHANGE, RENAME_NOREPLACE, RENAME_WHITEOUT, Skip, check, equal, fails_with, libc, opened, read_file, renameat2,
-    wait_past_clock_tick, write_file
+    AT_FDCWD, AT_SYMLINK_FOLLOW, RENAME_EXCHANGE, RENAME_NOREPLACE, RENAME_WHITEOUT, Skip, call, check, equal, fails_with, libc, opened,
+    read_file, renameat2, skip_below, wait_past_clock_tick, write_file
 )
 
 
@@ -73,10 +73,66 @@ def rename_can_leave_a_whiteout():
     equal(sorted(os.listdir()), ["a", "b", "d", "e"])
 
 
+def open_unnamed(flags=0):
+    try:
+        return os.open(".", os.O_TMPFILE | os.O_RDWR | flags, 0o640)
+    except OSError as error:
+        if error.errno == errno.EOPNOTSUPP:
+            skip_below("O_TMPFILE", libfuse="3.17", protocol="7.37")
+        raise
+
+
+def give_name(fd, name):
+    """os.link() makes one for a link in /proc, not for what it leads to."""
+    call("linkat", AT_FDCWD, f"/proc/self/fd/{fd}".encode(), AT_FDCWD, name.encode(), AT_SYMLINK_FOLLOW)
+
+
 @check
-def files_without_a_name_are_refused():
-    with fails_with(errno.EOPNOTSUPP):
-        os.open(".", os.O_TMPFILE | os.O_RDWR, 0o600)
+def files_without_a_name_live_while_open():
+    fd = open_unnamed()
+    free_before = os.statvfs(".").f_ffree
+    os.write(fd, b"content")
+    os.fsync(fd)
+    st = os.fstat(fd)
+    equal((st.st_nlink, st.st_size, stat.S_IMODE(st.st_mode)), (0, 7, 0o640))
+    equal(os.listdir(), [])
+    with opened(f"/proc/self/fd/{fd}", os.O_RDONLY) as again:
+        equal(os.read(again, 10), b"content")
+    os.close(fd)
+    equal(os.listdir(), [])
+    assert os.statvfs(".").f_ffree >= free_before
+
+
+@check
+def files_without_a_name_may_get_one():
+    fd = open_unnamed()
+    os.write(fd, b"content")
+    os.mkdir("d")
+    give_name(fd, "d/named")
+    equal((os.fstat(fd).st_nlink, os.stat("d/named").st_ino), (1, os.fstat(fd).st_ino))
+    with fails_with(errno.EEXIST):
+        give_name(fd, "d/named")
+    os.write(fd, b" and more")
+    give_name(fd, "second")
+    os.close(fd)
+    equal((read_file("second"), os.stat("second").st_nlink), (b"content and more", 2))
+    os.unlink("second")
+    equal(read_file("d/named"), b"content and more")
+
+
+@check
+def files_without_a_name_may_be_told_to_stay_so():
+    fd = open_unnamed(os.O_EXCL)
+    with fails_with(errno.ENOENT):
+        give_name(fd, "named")
+    os.close(fd)
+    fd = open_unnamed()
+    give_name(fd, "named")
+    os.unlink("named")
+    with fails_with(errno.ENOENT):  # as a file on a local disk that has lost its last name
+        give_name(fd, "again")
+    os.close(fd)
+    equal(os.listdir(), [])
 
 
 @check

@@ -2,12 +2,14 @@
 import contextlib
 import ctypes
 import errno
+import json
 import os
 import time
 import traceback
 
 libc = ctypes.CDLL(None, use_errno=True)
 AT_FDCWD = -100
+AT_SYMLINK_FOLLOW = 0x400
 RENAME_NOREPLACE, RENAME_EXCHANGE, RENAME_WHITEOUT = 1, 2, 4
 KEEP_SIZE, PUNCH_HOLE, ZERO_RANGE = 1, 2, 16
 UTIME_NOW, UTIME_OMIT = (1 << 30) - 1, (1 << 30) - 2
@@ -20,6 +22,14 @@ daemon_pid = None  # of the filesystem under test, where it is known
 
 class Skip(Exception):
     pass
+
+
+def skip_below(what, libfuse, protocol):
+    """Skips the check if the mount has an older libfuse, or an older kernel."""
+    known = json.loads(os.getxattr(".", "dedupfs.statistics"))["kernel"]
+    for key, needed, thing in ("libfuse_version", libfuse, "libfuse"), ("kernel_protocol", protocol, "a kernel with FUSE"):
+        if [int(part) for part in known[key].split(".")] < [int(part) for part in needed.split(".")]:
+            raise Skip(f"{what} needs {thing} {needed}, and this is {known[key]}")
 
 
 def check(function):

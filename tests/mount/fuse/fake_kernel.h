@@ -6,12 +6,17 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/fuse.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,17 +57,17 @@ class FakeKernel {
   };
 
   explicit FakeKernel(FuseMount& mount, unsigned minor = kMinorOfLinux65) : mount_(mount) {
-    EXPECT_EQ(current_, nullptr) << "one at a time";
+    EXPECT_EQ(current_.load(), nullptr) << "one at a time";
     current_ = this;
     char name[] = "test";
     char* arguments[] = {name, nullptr};
     fuse_args list = FUSE_ARGS_INIT(1, arguments);
-    session_ = fuse_session_new(&list, &fuse_operations(), sizeof(fuse_lowlevel_ops), &mount_);
+    session_ = fuse_session_new(&list, &fuse_operations(), known_operations_bytes(), &mount_);
     fuse_opt_free_args(&list);
-    fuse_custom_io io{};
-    io.writev = [](int, iovec* pieces, int count, void*) { return current_->take(pieces, count); };
-    io.read = [](int, void*, std::size_t, void*) -> ssize_t { return -1; };
-    EXPECT_EQ(fuse_session_custom_io(session_, &io, ::open("/dev/null", O_RDWR | O_CLOEXEC)), 0);
+    // libfuse takes a descriptor that is mounted already, and writes its answers there: writev() below. fuse_session_custom_io(), which is
+    // made for this, is not in each distribution's library.
+    descriptor_ = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    EXPECT_EQ(fuse_session_mount(session_, ("/dev/fd/" + std::to_string(descriptor_)).c_str()), 0);
     mount_.attach(session_);
     fuse_init_in init{};
     init.major = FUSE_KERNEL_VERSION;
@@ -123,6 +128,13 @@ class FakeKernel {
 
   const fuse_init_out& init() const { return init_; }
 
+  // What libfuse writes, if it is an answer to this kernel.
+  static std::optional<ssize_t> written(int descriptor, const iovec* pieces, int count) {
+    FakeKernel* const kernel = current_;
+    if (kernel == nullptr || kernel->descriptor_ != descriptor) return std::nullopt;
+    return kernel->take(pieces, count);
+  }
+
  private:
   ssize_t take(const iovec* pieces, int count) {
     std::string message;
@@ -156,10 +168,11 @@ class FakeKernel {
     return answer;
   }
 
-  static inline FakeKernel* current_ = nullptr;
+  static inline std::atomic<FakeKernel*> current_ = nullptr;
 
   FuseMount& mount_;
   fuse_session* session_ = nullptr;
+  int descriptor_ = -1;
   fuse_init_out init_{};
   std::uint64_t last_request_ = 0;
   std::uint32_t uid_ = 0;
@@ -169,6 +182,16 @@ class FakeKernel {
   std::vector<Answer> came_;
   bool callers_are_killed_ = false;
 };
+
+}  // namespace dedupfs
+
+// In place of the C library's, for libfuse as well.
+extern "C" [[gnu::used]] inline ssize_t writev(int descriptor, const iovec* pieces, int count) {
+  if (const auto taken = dedupfs::FakeKernel::written(descriptor, pieces, count)) return *taken;
+  return ::syscall(SYS_writev, descriptor, pieces, count);
+}
+
+namespace dedupfs {
 
 // A filesystem that this kernel asks.
 struct AskedFilesystem {

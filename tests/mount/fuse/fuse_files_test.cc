@@ -106,6 +106,28 @@ TEST_F(FuseFiles, CreatedFilesAreOpen) {
   EXPECT_EQ(kernel.ask(FUSE_CREATE, kRootInode, raw(wanted) + c_string("new")).error, EEXIST);
 }
 
+TEST_F(FuseFiles, FilesWithoutANameAreOpenAndMayGetOne) {
+  if (fuse_version() < FUSE_MAKE_VERSION(3, 17))
+    GTEST_SKIP() << "O_TMPFILE needs libfuse 3.17, and this is " << fuse_pkgversion();
+  fuse_create_in wanted{};
+  wanted.flags = O_RDWR | O_TMPFILE;
+  wanted.mode = 0666;
+  wanted.umask = 022;
+  const auto answer = kernel.ask(FUSE_TMPFILE, kRootInode, raw(wanted) + c_string(""));
+  const auto entry = answer.as<fuse_entry_out>();
+  const auto opened = answer.as<fuse_open_out>(sizeof(fuse_entry_out));
+
+  EXPECT_EQ(entry.attr.mode, std::uint32_t{S_IFREG | 0644});
+  EXPECT_EQ(entry.attr.nlink, 0u);
+  EXPECT_EQ(asked.write(entry.nodeid, opened.fh, 0, "bytes").error, 0);
+  fuse_link_in link{};
+  link.oldnodeid = entry.nodeid;
+  EXPECT_EQ(kernel.ask(FUSE_LINK, kRootInode, raw(link) + c_string("named")).as<fuse_entry_out>().attr.nlink, 1u);
+  asked.release(entry.nodeid, opened.fh);
+  asked.forget(entry.nodeid, 2);
+  EXPECT_EQ(fs.content(value_of(fs.find("named"))), "bytes");
+}
+
 TEST_F(FuseFiles, ReadsEndWithTheFile) {
   const std::uint64_t fh = asked.open(file, O_RDONLY);
 

@@ -42,6 +42,17 @@ TEST(FuseMount, RefusesWhatWouldTakeOrderAndAccountingFromTheChunker) {
   EXPECT_TRUE(want & FUSE_CAP_ASYNC_READ);
 }
 
+#ifdef FUSE_CAP_OVER_IO_URING
+// libfuse wants it wherever the kernel has it, and uses it if the environment says so.
+TEST(FuseMount, RefusesIoUring) {
+  TestFilesystem fs;
+  FuseMount mount(*fs, {});
+
+  EXPECT_EQ(negotiated(mount, UINT32_MAX, UINT32_MAX).want & FUSE_CAP_OVER_IO_URING, 0u);
+  EXPECT_FALSE(mount.kernel_connection()->io_uring);
+}
+#endif
+
 TEST(FuseMount, TheKernelLearnsOfItAllAtTheStart) {
   AskedFilesystem asked;
   const fuse_init_out& init = asked.kernel.init();
