@@ -76,13 +76,13 @@ check "what was negotiated with the kernel is told" python3 -c '
 import json, re, subprocess, sys
 kernel = json.loads(sys.argv[1])["kernel"]
 library = subprocess.run(["dedupfs", "--version"], check=True, capture_output=True, text=True).stdout
-assert f"libfuse {kernel[\"libfuse_version\"]}," in library, (kernel, library)
+assert "libfuse " + kernel["libfuse_version"] + "," in library, (kernel, library)
 assert re.fullmatch(r"7\.[0-9]+", kernel["kernel_protocol"]) and re.fullmatch(r"7\.[0-9]+", kernel["daemon_protocol"]), kernel
 assert {"posix_acl", "readdirplus", "async_read"} <= set(kernel["used"]) <= set(kernel["offered"]), kernel
 assert "writeback_cache" in kernel["offered"] and "writeback_cache" not in kernel["used"], kernel
 assert 65536 <= kernel["largest_request_bytes"] <= 1 << 20 and kernel["max_background"] > 0, kernel' "$json"
-negotiated="libfuse $(python3 -c 'import json, sys; print(json.load(sys.stdin)["kernel"]["libfuse_version"])' <<<"$json"), protocol 7[.]"
-check "also on the screen" eval 'dedupfs-stat -v "$mnt" | grep -q "^  $negotiated"'
+library="libfuse $(python3 -c 'import json, sys; print(json.load(sys.stdin)["kernel"]["libfuse_version"])' <<<"$json"), protocol 7[.]"
+check "also on the screen" eval 'dedupfs-stat -v "$mnt" | grep -q "^  "'"'$library'"
 sleep 1.1 # for so long the size of a volume is remembered
 read -r blocks free available block_bytes < <(stat -f -c "%b %f %a %S" "$mnt") # in one call: others may write to the disk below
 check "df shows as used what the volume takes" near "$(((blocks - free) * block_bytes))" "$(value disk_bytes)" 0.05
