@@ -20,6 +20,7 @@ class LogTo {
   LogTo& operator=(const LogTo&) = delete;
 
  private:
+  const std::string tool_;
   std::shared_ptr<spdlog::logger> previous_;
 };
 

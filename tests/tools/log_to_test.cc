@@ -24,6 +24,7 @@ TEST(LogTo, LinesOfTheLevelGoToTheStreamUntilTheEnd) {
 
   EXPECT_THAT(stream.str(), AllOf(HasSubstr("a warning"), HasSubstr("tool"), Not(HasSubstr("a detail"))));
   EXPECT_EQ(spdlog::default_logger(), before);
+  EXPECT_EQ(spdlog::get("tool"), nullptr) << "who keeps it has a stream that is gone";
 }
 
 }  // namespace

@@ -74,7 +74,10 @@ Result<void> start_logging(const std::string& file, bool foreground, const Journ
   } else if (foreground) {
     spdlog::set_default_logger(std::make_shared<spdlog::logger>("dedupfs", journal_or_stderr(fields)));
   } else {
-    spdlog::set_default_logger(spdlog::syslog_logger_mt("dedupfs", "dedupfs", LOG_PID, LOG_DAEMON));
+    // Not spdlog's own function for it, which throws if some other logger has had the name.
+    constexpr bool kFormats = false;  // syslog itself names time and level
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+        "dedupfs", std::make_shared<spdlog::sinks::syslog_sink_mt>("dedupfs", LOG_PID, LOG_DAEMON, kFormats)));
   }
   spdlog::flush_on(spdlog::level::warn);
   return {};

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <memory>
 
 #include "support/child_process.h"
 #include "support/files.h"
@@ -37,6 +38,17 @@ TEST_F(DaemonLog, LinesGoToTheFileAtOnce) {
     EXPECT_THAT(content_of(file), HasSubstr("first"));
     spdlog::error("second");
     EXPECT_THAT(content_of(file), AllOf(HasSubstr("first"), HasSubstr("second")));
+  });
+}
+
+TEST_F(DaemonLog, BeginsWhereALoggerOfItsNameIsLeft) {
+  in_child_process([&] {
+    spdlog::register_logger(std::make_shared<spdlog::logger>("dedupfs"));
+    ASSERT_TRUE(start_logging("", false));
+    EXPECT_EQ(spdlog::default_logger()->sinks().size(), 1u);
+    ASSERT_TRUE(start_logging(file, false));
+    spdlog::info("later");
+    EXPECT_THAT(content_of(file), HasSubstr("later"));
   });
 }
 
