@@ -227,6 +227,13 @@ void InodeTable::reference_unnamed(InodeNumber number) {
   holders.orphan = holders.unnamed = true;
 }
 
+bool InodeTable::is_unnamed(InodeNumber number) {
+  Shard& shard = shard_of(number);
+  const MutexLock lock(shard.mutex);
+  const auto found = shard.holders.find(number);
+  return found != shard.holders.end() && found->second.unnamed;
+}
+
 bool InodeTable::name_unnamed(InodeNumber number) {
   Shard& shard = shard_of(number);
   const MutexLock lock(shard.mutex);

@@ -118,6 +118,8 @@ class InodeTable {
   bool mark_orphan(InodeNumber inode);
   // Counts a reference to a new inode without a name. It is an orphan from the start, but may get a name.
   void reference_unnamed(InodeNumber inode);
+  // Whether it is such an inode that somebody still holds.
+  bool is_unnamed(InodeNumber inode);
   // Notes that such an inode gets its first name. False if it is none: it had one and lost it, or nobody holds it.
   bool name_unnamed(InodeNumber inode);
   // Both return true if this was the last holder of an orphan.

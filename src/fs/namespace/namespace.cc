@@ -24,6 +24,10 @@ Error exists(std::string_view name) {
   return {ErrorCode::kExists, "'" + std::string(name) + "' is there already"};
 }
 
+Error deleted(InodeNumber inode) {
+  return {ErrorCode::kNotFound, "inode " + std::to_string(inode) + " was deleted"};
+}
+
 Error removed(InodeNumber directory) {
   return {ErrorCode::kNotFound, "directory " + std::to_string(directory) + " was removed"};
 }
@@ -168,14 +172,15 @@ Result<Attributes> Namespace::make_link(InodeNumber number, InodeNumber parent, 
   Attributes& attributes = inode->record.attributes;
   if (is_directory(attributes.mode)) return Error{ErrorCode::kNotPermitted, "a hard link to a directory"};
   DEDUPFS_TRY(entries_.check_takes_names(*directory));
+  const bool was_unnamed = attributes.links == 0;
+  if (was_unnamed && !table_.is_unnamed(number)) return deleted(number);
   if (attributes.links >= kMaxLinks)
     return Error{ErrorCode::kTooManyLinks, "inode " + std::to_string(number) + " has too many links"};
   DEDUPFS_ASSIGN(const std::optional<Dirent> existing, entries_.find(parent, name));
   if (existing || is_snapshots_entry(parent, name)) return exists(name);
   DEDUPFS_TRY(QuotaGuard::check_same_tree(*directory, *inode));
-  if (attributes.links == 0) {
-    if (!table_.name_unnamed(number))
-      return Error{ErrorCode::kNotFound, "inode " + std::to_string(number) + " was deleted"};
+  if (was_unnamed) {
+    if (!table_.name_unnamed(number)) return deleted(number);  // its last holder has gone since
     entries_.note_named(number);
   }
 
