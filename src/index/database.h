@@ -124,8 +124,6 @@ class Database {
   };
   // Those that the manifest of the database in the folder names. Tables that are missing or damaged are no failure.
   static Result<std::vector<Table>> tables(const std::shared_ptr<BackingFolder>& folder);
-  // Changes in the log of the database in the folder that no replay reaches, because something in front of them is damaged.
-  static Result<std::uint64_t> changes_behind_damage(const std::shared_ptr<BackingFolder>& folder);
 
   // The share of tombstones among the entries of a family: 0 to 1.
   Result<double> tombstone_share(Family family) const;

@@ -4,23 +4,13 @@
 #include "base/crash_point.h"
 #include "index/database.h"
 #include "index/database_state.h"
+#include "index/log_damage.h"
 
 namespace dedupfs {
 namespace {
 
 Result<bool> holds_database(BackingFolder& folder) {
   return folder.exists("CURRENT");
-}
-
-Result<bool> log_holds_something(BackingFolder& folder) {
-  DEDUPFS_ASSIGN(const std::vector<std::string> names, folder.list());
-  for (const std::string& name : names) {
-    if (!name.ends_with(".log")) continue;
-    DEDUPFS_ASSIGN(const auto log, folder.open(name, Backing::Mode::kRead));
-    DEDUPFS_ASSIGN(const std::uint64_t size, log->size());
-    if (size != 0) return true;
-  }
-  return false;
 }
 
 std::vector<rocksdb::ColumnFamilyDescriptor> descriptors_of(const DatabaseOptions& options,
@@ -68,16 +58,6 @@ rocksdb::Status DatabaseState::open_families(const DatabaseOptions& options, std
   return status;
 }
 
-// A log without any flaw, which is what kill -9 leaves, takes one replay: looking for damage first takes two more, which is
-// most of the time of a mount after a crash. An attempt that fails leaves no more than a table that nobody knows, which
-// the next opening removes.
-bool DatabaseState::open_if_flawless(DatabaseOptions options) {
-  const LogLevel quiet(*options.database.info_log,
-                       rocksdb::FATAL_LEVEL);  // the open that follows reports the fault
-  options.database.wal_recovery_mode = rocksdb::WALRecoveryMode::kAbsoluteConsistency;
-  return open(options).has_value();
-}
-
 DatabaseState::~DatabaseState() {
   if (db == nullptr) return;
   if (!read_only && handles.size() > kFamilyCount) {
@@ -91,29 +71,10 @@ DatabaseState::~DatabaseState() {
   if (const rocksdb::Status status = db->Close(); !status.ok()) spdlog::error("{}", error_of(status).message());
 }
 
-// The number of the last change that a replay of the log reaches. Writes nothing.
-Result<std::uint64_t> DatabaseState::last_change_in_log(rocksdb::WALRecoveryMode mode) const {
-  DatabaseOptions options = make_database_options(Database::kMinMemoryBytes, folder);
-  options.database.wal_recovery_mode = mode;
-  options.database.info_log->SetInfoLogLevel(rocksdb::FATAL_LEVEL);  // the opening that follows says it all again
-  DatabaseState replay(folder);
-  replay.read_only = true;
-  DEDUPFS_TRY(replay.open(options));
-  return replay.db->GetLatestSequenceNumber();
-}
-
 // A replay ends at the first bad record of the log. If whole records follow it, it is not the torn end of the log, but damage of
 // synced records. Opening for writing would silently drop all later records for good.
-Result<std::uint64_t> DatabaseState::changes_behind_damage() const {
-  DEDUPFS_ASSIGN(const bool anything, log_holds_something(*folder));
-  if (!anything) return 0;  // closed properly
-  DEDUPFS_ASSIGN(const auto reached, last_change_in_log(rocksdb::WALRecoveryMode::kPointInTimeRecovery));
-  DEDUPFS_ASSIGN(const auto last, last_change_in_log(rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords));
-  return last <= reached ? 0 : last - reached;
-}
-
 Result<void> DatabaseState::refuse_damaged_log() const {
-  DEDUPFS_ASSIGN(const std::uint64_t lost, changes_behind_damage());
+  DEDUPFS_ASSIGN(const std::uint64_t lost, changes_behind_damage(*folder));
   if (lost == 0) return {};
   return Error{
       ErrorCode::kCorruption,
@@ -139,11 +100,7 @@ Result<std::unique_ptr<Database>> Database::open(const std::shared_ptr<BackingFo
   state->read_only = settings.read_only;
   state->patience = settings.patience;
   const std::uint64_t memory_bytes = std::max(settings.memory_bytes, kMinMemoryBytes);
-  if (!settings.read_only) {
-    if (state->open_if_flawless(make_database_options(memory_bytes, folder)))
-      return std::unique_ptr<Database>(new Database(std::move(state)));
-    DEDUPFS_TRY(state->refuse_damaged_log());
-  }
+  if (!settings.read_only) DEDUPFS_TRY(state->refuse_damaged_log());
   DatabaseOptions options = make_database_options(memory_bytes, folder);
   if (settings.damaged) {
     // Only if all tables are there. Without paranoid checks, RocksDB passes over damage in the log, and makes a state that never
@@ -183,10 +140,6 @@ Result<std::vector<Database::Table>> Database::tables(const std::shared_ptr<Back
                       .last_key = file.largestkey,
                       .last_change = file.largest_seqno});
   return tables;
-}
-
-Result<std::uint64_t> Database::changes_behind_damage(const std::shared_ptr<BackingFolder>& folder) {
-  return DatabaseState(folder).changes_behind_damage();
 }
 
 }  // namespace dedupfs

@@ -61,7 +61,6 @@ struct DatabaseState {
   Result<void> create(const DatabaseOptions& options);
   Result<void> open(const DatabaseOptions& options);
   rocksdb::Status open_families(const DatabaseOptions& options, std::size_t count);
-  bool open_if_flawless(DatabaseOptions options);
   rocksdb::Status put_mark();
   rocksdb::Status wait_for_due_flushes();
   rocksdb::Status flush();
@@ -69,9 +68,7 @@ struct DatabaseState {
   rocksdb::Status write(rocksdb::WriteBatch& changes) DEDUPFS_REQUIRES(write_mutex);
   Result<void> check_room_to_flush() const DEDUPFS_REQUIRES(write_mutex);
   Result<void> resume() DEDUPFS_REQUIRES(write_mutex);
-  Result<std::uint64_t> changes_behind_damage() const;
   Result<void> refuse_damaged_log() const;
-  Result<std::uint64_t> last_change_in_log(rocksdb::WALRecoveryMode mode) const;
 
   Error error_of(const rocksdb::Status& status) const;
   Result<void> result_of(const rocksdb::Status& status) const;

@@ -13,6 +13,7 @@
 #include "index/database_options.h"
 #include "index/database_state.h"
 #include "index/index_guard.h"
+#include "index/log_damage.h"
 #include "index/table_format.h"
 
 namespace dedupfs {
@@ -343,7 +344,7 @@ class Survey {
       add_damage("the log of the index is damaged or missing: the changes in it are lost");
       survey_.is_whole.fill(false);
     }
-    if (const auto lost = Database::changes_behind_damage(folder); lost && *lost != 0) {
+    if (const auto lost = changes_behind_damage(*folder); lost && *lost != 0) {
       add_damage(fmt::format("the log of the index is damaged: {} changes behind the damage are lost", *lost));
       survey_.is_whole.fill(false);
     }

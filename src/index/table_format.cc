@@ -4,32 +4,14 @@
 
 #include <array>
 
+#include "index/masked_crc32c.h"
+
 namespace dedupfs {
 namespace {
 
 constexpr std::uint64_t kTableMagic = 0x88e241b785f4cff7;
 constexpr std::uint32_t kOldestTableFormat = 2;  // before, blocks did not say how large they are without compression
 constexpr std::uint32_t kNewestTableFormat = 5;
-
-constexpr std::array<std::uint32_t, 256> kCrcTable = [] {
-  constexpr std::uint32_t kCastagnoli = 0x82f63b78;
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t byte = 0; byte < table.size(); ++byte) {
-    std::uint32_t crc = byte;
-    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? kCastagnoli : 0);
-    table[byte] = crc;
-  }
-  return table;
-}();
-
-// As RocksDB stores it.
-std::uint32_t masked_crc32c(ByteSpan bytes) {
-  constexpr std::uint32_t kMask = 0xa282ead8;
-  std::uint32_t crc = ~std::uint32_t{0};
-  for (const std::uint8_t byte : bytes) crc = (crc >> 8) ^ kCrcTable[(crc ^ byte) & 0xff];
-  crc = ~crc;
-  return ((crc >> 15) | (crc << 17)) + kMask;
-}
 
 // The last byte is not in the hash.
 std::uint32_t modified_xxh3(ByteSpan bytes) {

@@ -7,6 +7,8 @@
 
 #include "index/database.h"
 #include "index/database_options.h"
+#include "index/log_damage.h"
+#include "support/files.h"
 #include "test_database.h"
 
 namespace dedupfs {
@@ -161,6 +163,31 @@ TEST_F(DatabaseOpenTest, DamageInsideTheLogIsRefusedForWritingAndLeftForReading)
   EXPECT_EQ(get(*reader, "c"), std::nullopt);
 }
 
+// RocksDB itself passes over the rest of a block of the log.
+TEST_F(DatabaseOpenTest, AFlippedBitInTheMiddleOfTheLogIsNotPassedOver) {
+  const auto database = open_or_die(index());
+  ASSERT_TRUE(put(*database, "a", "1"));
+  const auto begin = std::filesystem::file_size(log_with_content(index()));
+  ASSERT_TRUE(put(*database, "b", "2"));
+  const auto end = std::filesystem::file_size(log_with_content(index()));
+  ASSERT_TRUE(put(*database, "c", "3"));
+
+  for (auto at = begin; at < end; ++at) {
+    const Path crashed = crash("flipped" + std::to_string(at));
+    flip_bit(log_with_content(crashed), at);
+
+    const auto writer = Database::open(folder_at(crashed), {});
+
+    ASSERT_FALSE(writer) << "byte " << at - begin << " of the record";
+    EXPECT_EQ(writer.error().code(), ErrorCode::kCorruption);
+    EXPECT_EQ(get(*open_or_die(crashed, {.read_only = true}), "a"), "1");
+  }
+  const Path zeroed = crash("zeroed");
+  overwrite_at(log_with_content(zeroed), begin, std::string(end - begin, '\0'));
+  EXPECT_FALSE(Database::open(folder_at(zeroed), {}));
+  EXPECT_EQ(get(*open_or_die(crash("whole")), "c"), "3");
+}
+
 TEST_F(DatabaseOpenTest, MissingTableIsCorruption) {
   ASSERT_TRUE(put(*open_or_die(index()), "a", "1"));
   for (const auto& file : std::filesystem::directory_iterator(index()))
@@ -227,16 +254,16 @@ TEST_F(DatabaseOpenTest, ChangesBehindDamageAreCounted) {
   overwrite_at(log_with_content(damaged), whole_bytes + 1000, "damage");
   const auto before = listing(damaged);
 
-  EXPECT_EQ(Database::changes_behind_damage(folder_at(sound)).value(), 0U);
-  EXPECT_EQ(Database::changes_behind_damage(folder_at(torn)).value(), 0U) << "which nobody was told of";
-  EXPECT_GE(Database::changes_behind_damage(folder_at(damaged)).value(), 2U);
+  EXPECT_EQ(changes_behind_damage(*folder_at(sound)).value(), 0U);
+  EXPECT_EQ(changes_behind_damage(*folder_at(torn)).value(), 0U) << "which nobody was told of";
+  EXPECT_GE(changes_behind_damage(*folder_at(damaged)).value(), 2U);
   EXPECT_EQ(listing(damaged), before);
 }
 
 TEST_F(DatabaseOpenTest, AClosedDatabaseHasNoChangesBehindDamage) {
   ASSERT_TRUE(put(*open_or_die(index()), "a", "1"));
 
-  EXPECT_EQ(Database::changes_behind_damage(folder_at(index())).value(), 0U);
+  EXPECT_EQ(changes_behind_damage(*folder_at(index())).value(), 0U);
 }
 
 // ---------------------------------------------------------------- the tables, looked at from outside

@@ -8,6 +8,7 @@
 
 #include "fs/check/namespace_check.h"
 #include "fs/check/snapshot_check.h"
+#include "index/log_damage.h"
 #include "index/table_check.h"
 #include "store/check/container_repair.h"
 #include "store/check/store_check.h"
@@ -164,11 +165,6 @@ class Fsck {
     return found;
   }
 
-  Result<std::uint64_t> changes_behind_damage() const {
-    DEDUPFS_ASSIGN(const auto index, volume_->open_folder(kIndexDirectory));
-    return Database::changes_behind_damage(index);
-  }
-
   // Damage that makes a mount for writing fail, although the index is readable.
   Result<void> check_index_folder(CheckReport& report) {
     const auto index = volume_->open_folder(kIndexDirectory);
@@ -179,6 +175,8 @@ class Fsck {
       if (type != Backing::Type::kFile)
         report.error(fmt::format("{} is not a regular file", ((*index)->path() / name).string()));
     }
+    if (const auto behind = changes_behind_damage(**index); behind && *behind != 0)
+      report.error(fmt::format("the log of the index is damaged, and {} changes behind the damage are lost", *behind));
     return {};
   }
 
@@ -194,8 +192,6 @@ class Fsck {
   Result<void> check_parts(int pass, CheckReport& report, Found& found) {
     if (pass == kCheckPass) DEDUPFS_TRY(judge_tables(report, found));
     if (!found.harmful.empty()) return {};  // the rest of the index must not be read
-    if (const auto behind = changes_behind_damage(); behind && *behind != 0)
-      report.error(fmt::format("the log of the index is damaged, and {} changes behind the damage are lost", *behind));
     DEDUPFS_TRY(check_index_folder(report));
     VolumeOptions options;
     options.read_only = true;

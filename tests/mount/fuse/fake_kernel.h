@@ -6,9 +6,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/fuse.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
@@ -64,7 +62,7 @@ class FakeKernel {
     fuse_args list = FUSE_ARGS_INIT(1, arguments);
     session_ = fuse_session_new(&list, &fuse_operations(), known_operations_bytes(), &mount_);
     fuse_opt_free_args(&list);
-    // libfuse takes a descriptor that is mounted already, and writes its answers there: writev() below. fuse_session_custom_io(), which is
+    // libfuse takes a descriptor that is mounted already, and writes its answers there: writev() of fake_kernel.cc. fuse_session_custom_io(), which is
     // made for this, is not in each distribution's library.
     descriptor_ = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     EXPECT_EQ(fuse_session_mount(session_, ("/dev/fd/" + std::to_string(descriptor_)).c_str()), 0);
@@ -182,16 +180,6 @@ class FakeKernel {
   std::vector<Answer> came_;
   bool callers_are_killed_ = false;
 };
-
-}  // namespace dedupfs
-
-// In place of the C library's, for libfuse as well.
-extern "C" [[gnu::used]] inline ssize_t writev(int descriptor, const iovec* pieces, int count) {
-  if (const auto taken = dedupfs::FakeKernel::written(descriptor, pieces, count)) return *taken;
-  return ::syscall(SYS_writev, descriptor, pieces, count);
-}
-
-namespace dedupfs {
 
 // A filesystem that this kernel asks.
 struct AskedFilesystem {
