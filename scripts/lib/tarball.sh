@@ -121,7 +121,7 @@ make_tarball() {
     git -C "$project_root" archive HEAD | tar -x -C "$work/source"
     copy_xdelta3 "$work/source/subprojects/xdelta3"
     build=$work/source/build
-    meson setup "$build" "$work/source" --prefix=/usr/local --buildtype=release -Dtests=false -Dprivate_libraries="$private_libraries"
+    meson setup "$build" "$work/source" --prefix=/usr/local --buildtype=release -Dtests=false "${quick_build[@]}" -Dprivate_libraries="$private_libraries"
     meson compile -C "$build"
   fi
   install_tree "$build" "$tree"

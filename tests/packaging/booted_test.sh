@@ -5,82 +5,21 @@
 #
 # Usage: tests/packaging/booted_test.sh FOLDER      what scripts/package made; as root
 # It needs systemd-nspawn, debootstrap, the network for debootstrap and apt, and /dev/fuse.
-# BASE=FOLDER keeps the debootstrapped system there for the next run. SUITE (bookworm) and MIRROR say which system.
+# BASE=FOLDER keeps the debootstrapped system there for the next run. SUITE and MIRROR say which system; otherwise that of this machine.
 set -uo pipefail
 
-here=$(realpath "$(dirname "$0")")
-packages=$(realpath "${1:?the folder that scripts/package made}")
-deb=$(find "$packages" -maxdepth 1 -name 'dedupfs_*.deb')
-suite=${SUITE:-bookworm}
-cd / # a folder that the container has, too
-mirror=${MIRROR:-http://deb.debian.org/debian}
-give_up() { echo "FAIL environment: $1"; echo "0 passed, 1 failed"; exit 1; }
-[ -f "$deb" ] || give_up "$packages has not one dedupfs_*.deb"
-[ "$(id -u)" -eq 0 ] || give_up "not root"
-[ -c /dev/fuse ] || give_up "/dev/fuse is missing"
-for program in systemd-nspawn debootstrap nsenter; do
-  command -v "$program" >/dev/null || give_up "$program is missing: run scripts/setup --package"
-done
+# shellcheck source=container.sh
+. "$(dirname "$0")/container.sh"
 
-scratch=$(realpath "$(mktemp -d "${TMPDIR:-/tmp}/dedupfs-booted.XXXXXX")")
-root=$scratch/root
-machine=dedupfs-${scratch##*.}
-nspawn='' # the process
-leader='' # of the container
-passed=0
-clean_up() {
-  [ -z "$nspawn" ] || { kill -9 "$leader" "$nspawn"; wait "$nspawn"; } 2>/dev/null
-  rm -rf --one-file-system "$scratch"
-}
-trap clean_up EXIT
-trap 'exit 130' INT TERM
-
-# shellcheck source=../integration/checks.sh
-. "$here/../integration/checks.sh"
-pass() { echo "PASS $1"; passed=$((passed + 1)); }
-check_here() { if "${@:2}"; then pass "$1"; else fail "$1" "${*:2}"; fi; } # for commands that change variables
-
-make_base() {
-  local base=${BASE:-$scratch/base}
-  if [ ! -x "$base/usr/lib/systemd/systemd" ]; then
-    debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,fuse3,cron "$suite" "$base" "$mirror" || return 1
-  fi
-  cp -a "$base" "$root"
-}
-# As a user installs it: apt brings what it depends on. README.md copies with rsync.
-install_package() {
-  cp "$deb" "$root/dedupfs.deb"
-  cp --remove-destination -L /etc/resolv.conf "$root/etc/resolv.conf"
-  printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
-  chmod 755 "$root/usr/sbin/policy-rc.d"
-  chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get -q update &&
-    chroot "$root" env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends /dedupfs.deb rsync || return 1
-  rm "$root/usr/sbin/policy-rc.d"
-}
-
+make_system() { make_base fuse3,cron; }
+installs_with_apt() { install_package rsync; } # README.md copies with it
 # inside COMMAND...: in the running container.
 inside() { nsenter --target "$leader" --all env --chdir=/ -i PATH=/usr/sbin:/usr/bin:/sbin:/bin TERM=dumb "$@" </dev/null; }
 sh_inside() { inside bash -uc "$1"; }
-is_booted() {
-  leader=$(cat "/proc/$nspawn/task/$nspawn/children")
-  leader=${leader%% *}
-  [ -n "$leader" ] && [[ $(inside systemctl is-system-running) =~ ^(running|degraded)$ ]]
-}
-boot() {
-  local devices=(--bind=/dev/fuse)
+boots() {
+  local devices=()
   [ ! -c /dev/autofs ] || devices+=(--bind=/dev/autofs)
-  systemd-nspawn --quiet --register=no --keep-unit --directory="$root" --machine="$machine" --boot --console=passive --private-network \
-    "${devices[@]}" </dev/null >"$scratch/console.log" 2>&1 &
-  nspawn=$!
-  wait_until 90 is_booted
-}
-# The container goes down by itself, or is ended.
-await_poweroff() {
-  local status=0
-  timeout 120 tail --pid="$nspawn" -f /dev/null || { kill -9 "$leader" "$nspawn"; status=1; }
-  wait "$nspawn" 2>/dev/null
-  nspawn=''
-  return "$status"
+  boot --private-network "${devices[@]}"
 }
 
 property() { inside systemctl show --value --property="$1" "$2"; }
@@ -93,11 +32,8 @@ not_running() { ! is_running "$1"; }
 has_events() { inside grep -q "$1" /hooked; }
 unit=dedupfs@backup.service
 
-check "debootstrap of $suite" make_base
-check "the package installs with apt" install_package
-[ "$failures" -eq 0 ] || { echo "$passed passed, $failures failed"; exit 1; }
-check_here "it boots" boot
-[ "$failures" -eq 0 ] || { cat "$scratch/console.log"; echo "$passed passed, $failures failed"; exit 1; }
+prepared make_system installs_with_apt
+booted boots
 check_equal "the package started nothing" "" "$(inside systemctl list-units --plain --no-legend '*dedupfs*' | cut -d' ' -f1)"
 
 # What README.md says to type, as it is installed.
@@ -273,7 +209,7 @@ closed_in_order() { [ -z "$(find "$1/index" -name '*.log' -size +0)" ]; }
 check_equal "what is mounted was unmounted before the network went" "" "$(cat "$root/mounted_at_the_end" 2>&1)"
 for name in volume plain; do check "/srv/$name was closed before the end" closed_in_order "$root/srv/$name"; done
 
-check_here "it boots again" boot
+check_here "it boots again" boots
 check "the service is up" wait_until 60 is_active $unit
 check "the encrypted volume is up" wait_until 60 is_active dedupfs@sealed.service
 check "fstab mounted its volume" inside mountpoint -q /plain

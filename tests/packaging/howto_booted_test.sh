@@ -8,49 +8,21 @@
 #
 # Usage: tests/packaging/howto_booted_test.sh FOLDER      what scripts/package made on that Debian; as root
 # It needs systemd-nspawn, debootstrap, a C compiler, loop devices, /dev/fuse, and the network for debootstrap and apt.
-# BASE=FOLDER keeps the debootstrapped system there for the next run. SUITE (trixie) and MIRROR say which system.
+# BASE=FOLDER keeps the debootstrapped system there for the next run. SUITE and MIRROR say which system; otherwise that of this machine.
 set -uo pipefail
 
-here=$(realpath "$(dirname "$0")")
-packages=$(realpath "${1:?the folder that scripts/package made}")
-deb=$(find "$packages" -maxdepth 1 -name 'dedupfs_*.deb')
-suite=${SUITE:-trixie}
-mirror=${MIRROR:-http://deb.debian.org/debian}
+# shellcheck source=container.sh
+. "$(dirname "$0")/container.sh"
+[ -c /dev/loop-control ] || give_up "/dev/loop-control is missing"
+command -v cc >/dev/null || give_up "cc is missing"
 # shellcheck disable=SC2034  # for howto_recipes.sh
 pages=$here/../../docs/howto
-give_up() { echo "FAIL environment: $1"; echo "0 passed, 1 failed"; exit 1; }
-[ -f "$deb" ] || give_up "$packages has not one dedupfs_*.deb"
-[ "$(id -u)" -eq 0 ] || give_up "not root"
-for device in fuse loop-control; do [ -c "/dev/$device" ] || give_up "/dev/$device is missing"; done
-for program in systemd-nspawn debootstrap nsenter cc; do command -v "$program" >/dev/null || give_up "$program is missing"; done
-
-scratch=$(realpath "$(mktemp -d "${TMPDIR:-/tmp}/dedupfs-howto.XXXXXX")")
-root=$scratch/root
-nspawn='' # the process
-leader='' # of the container
-disk=''   # the loop device
-passed=0
-clean_up() {
-  [ -z "$nspawn" ] || { kill -9 "$leader" "$nspawn"; wait "$nspawn"; } 2>/dev/null
-  [ -z "$disk" ] || losetup -d "$disk"
-  rm -rf --one-file-system "$scratch"
-}
-trap clean_up EXIT
-trap 'exit 130' INT TERM
-cd / # a folder that the container has, too
-
-# shellcheck source=../integration/checks.sh
-. "$here/../integration/checks.sh"
-pass() { echo "PASS $1"; passed=$((passed + 1)); }
-check_here() { if "${@:2}"; then pass "$1"; else fail "$1" "${*:2}"; fi; } # for commands that change variables
+disk='' # the loop device
+unplug_disk() { [ -z "$disk" ] || losetup -d "$disk"; }
+at_end=(unplug_disk)
 
 # Small; and what the test asks there: python3, acl.
-make_base() {
-  local base=${BASE:-$scratch/base}
-  [ -x "$base/usr/lib/systemd/systemd" ] ||
-    debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,openssh-server,ca-certificates,python3,acl "$suite" "$base" "$mirror" || return 1
-  cp -a "$base" "$root"
-}
+make_system() { make_base openssh-server,ca-certificates,python3,acl; }
 configure_system() {
   echo 'LABEL=root  /  ext4  defaults  0  1' >"$root/etc/fstab"
   echo '127.0.0.1 localhost other' >"$root/etc/hosts"
@@ -66,46 +38,21 @@ configure_system() {
   mkdir -p "$root/etc/systemd/system.conf.d"
   printf '[Manager]\nDefaultEnvironment=LD_PRELOAD=/days_later.so\n' >"$root/etc/systemd/system.conf.d/clock.conf"
 }
-install_package() {
-  cp "$deb" "$root/dedupfs.deb"
-  cp --remove-destination -L /etc/resolv.conf "$root/etc/resolv.conf"
-  printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
-  chmod 755 "$root/usr/sbin/policy-rc.d"
-  chroot "$root" env DEBIAN_FRONTEND=noninteractive sh -c 'apt-get -q update && apt-get -q install -y --no-install-recommends /dedupfs.deb' || return 1
-  rm "$root/usr/sbin/policy-rc.d"
-}
-
 # inside COMMAND...: in the running container.
 inside() {
   nsenter --target "$leader" --all env --chdir=/root -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin TERM=dumb HOME=/root \
     DEBIAN_FRONTEND=noninteractive LD_PRELOAD=/days_later.so "$@" </dev/null
 }
 into() { nsenter --target "$leader" --all dd of="$1" status=none; }
-is_booted() {
-  leader=$(cat "/proc/$nspawn/task/$nspawn/children")
-  leader=${leader%% *}
-  [ -n "$leader" ] && [[ $(inside systemctl is-system-running) =~ ^(running|degraded)$ ]]
-}
 plug_in_disk() {
   truncate -s 400M "$scratch/disk.img"
   disk=$(losetup -f --show "$scratch/disk.img")
 }
 # With the network of this machine, for apt.
-boot() {
-  local device devices
-  devices=(--bind=/dev/fuse --bind=/dev/loop-control "--bind=$disk:/dev/sdb")
+boots() {
+  local device devices=(--bind=/dev/loop-control "--bind=$disk:/dev/sdb")
   for device in /dev/loop[0-9]*; do devices+=("--bind=$device"); done
-  systemd-nspawn --quiet --register=no --keep-unit --directory="$root" --machine="dedupfs-${scratch##*.}" --boot --console=passive \
-    --resolv-conf=off "${devices[@]}" </dev/null >"$scratch/console.log" 2>&1 &
-  nspawn=$!
-  wait_until 90 is_booted
-}
-await_poweroff() {
-  local status=0
-  timeout 120 tail --pid="$nspawn" -f /dev/null || { kill -9 "$leader" "$nspawn"; status=1; }
-  wait "$nspawn" 2>/dev/null
-  nspawn=''
-  return "$status"
+  boot --resolv-conf=off "${devices[@]}"
 }
 
 next_day() { printf x >>"$root/days_later"; }
@@ -137,13 +84,9 @@ samba() {
 
 # shellcheck source=../integration/howto_recipes.sh
 . "$here/../integration/howto_recipes.sh"
-for step in make_base configure_system install_package; do
-  check "$step" "$step"
-  [ "$failures" -eq 0 ] || { echo "$passed passed, $failures failed"; exit 1; }
-done
+prepared make_system configure_system install_package
 check_here "a loop device for the new disk" plug_in_disk
-check_here "it boots" boot
-[ "$failures" -eq 0 ] || { tail -n 30 "$scratch/console.log"; echo "$passed passed, $failures failed"; exit 1; }
+booted boots
 
 type_the_pages
 inside systemctl reset-failed dedupfs@backup.service # so many starts in ten minutes are only ours
@@ -154,7 +97,7 @@ check "the timers of the recipes wait for their time" sh_inside 'for timer in ba
 
 inside systemctl poweroff
 check_here "it powers off" await_poweroff
-check_here "it boots again" boot
+check_here "it boots again" boots
 check "the disk of /etc/fstab is mounted by its UUID" sh_inside 'mount --all && findmnt /srv/disk2'
 # Without its disk the service has failed meanwhile.
 check "the service mounts the volume" sh_inside 'systemctl stop dedupfs@backup.service; systemctl reset-failed dedupfs@backup.service
