@@ -21,6 +21,7 @@ trap purge EXIT # until lib.sh sets its own
 export DEBIAN_FRONTEND=noninteractive
 dpkg --install "$deb" >/dev/null || { echo "FAIL install: see above"; exit 1; }
 export DEDUPFS_TOOLS=/usr/bin
+export IN_OWN_NAMESPACE=1 # which lib.sh would begin this script again in; no other test runs beside it
 # shellcheck source=../integration/lib.sh
 . "$root/tests/integration/lib.sh"
 trap 'exec 7>&-; clean_up; purge >/dev/null' EXIT
