@@ -7,6 +7,6 @@
 
 namespace dedupfs {
 
-inline constexpr std::uint64_t kShare = kSanitized ? 20 : 3;
+inline constexpr std::uint64_t kShare = kSanitized ? 40 : 3;
 
 }  // namespace dedupfs

@@ -14,7 +14,7 @@ class ColumnCostsTest : public testing::Test {
     const InodeNumber inode = value_of(volume_->make_file(
         std::to_string(files_++), [&](const ScratchVolume::Append& append) { return append(0, bytes_of(content)); }));
     borders_.push_back(inode);
-    EXPECT_TRUE(volume_->statistics());  // commits: what comes later is stored as a delta from this, and never this from that
+    EXPECT_TRUE(volume_->statistics());  // commits: so a delta is of what comes later
   }
   std::vector<ColumnCost> costs(bool last_is_whole = true) {
     stored_ = value_of(volume_->statistics()).stored_bytes;
