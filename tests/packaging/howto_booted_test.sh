@@ -21,8 +21,8 @@ disk='' # the loop device
 unplug_disk() { [ -z "$disk" ] || losetup -d "$disk"; }
 at_end=(unplug_disk)
 
-# Small; and what the test asks there: python3, acl.
-make_system() { make_base openssh-server,ca-certificates,python3,acl; }
+# Small; and what the test needs there: python3, acl, e2fsprogs.
+make_system() { make_base openssh-server,ca-certificates,python3,acl,e2fsprogs; }
 configure_system() {
   echo 'LABEL=root  /  ext4  defaults  0  1' >"$root/etc/fstab"
   echo '127.0.0.1 localhost other' >"$root/etc/hosts"
