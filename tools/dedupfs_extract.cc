@@ -90,14 +90,17 @@ class ListSink final : public ExtractSink {
  public:
   explicit ListSink(const Console& console) : console_(console), out_(console.out()) {}
 
-  Result<void> begin_folder(const ExtractEntry& folder, EntrySource& source) override { return put(folder, source); }
-  Result<void> end_folder(const ExtractEntry& /*folder*/, EntrySource& /*source*/) override { return {}; }
-  Result<void> put(const ExtractEntry& entry, EntrySource& source) override {
+  Result<void> begin_folder(const ExtractEntry& folder, EntrySource& /*source*/) override {
+    return print(folder, "target", "");
+  }
+  Result<Taken> end_folder(const ExtractEntry& /*folder*/, EntrySource& /*source*/) override { return Taken(); }
+  Result<Taken> put(const ExtractEntry& entry, EntrySource& source) override {
     std::string target;
     if (is_symlink(entry.attributes.mode)) {
       DEDUPFS_ASSIGN(target, source.symlink_target());
     }
-    return print(entry, "target", target);
+    DEDUPFS_TRY(print(entry, "target", target));
+    return Taken();
   }
   Result<void> put_link(const ExtractEntry& entry, const std::string& first) override {
     return print(entry, "link_to", first);
@@ -136,10 +139,10 @@ class ListSink final : public ExtractSink {
 class CountingSink final : public ExtractSink {
  public:
   Result<void> begin_folder(const ExtractEntry& /*folder*/, EntrySource& /*source*/) override { return {}; }
-  Result<void> end_folder(const ExtractEntry& /*folder*/, EntrySource& /*source*/) override { return {}; }
-  Result<void> put(const ExtractEntry& entry, EntrySource& /*source*/) override {
+  Result<Taken> end_folder(const ExtractEntry& /*folder*/, EntrySource& /*source*/) override { return Taken(); }
+  Result<Taken> put(const ExtractEntry& entry, EntrySource& /*source*/) override {
     bytes_ += entry.attributes.data_bytes;
-    return {};
+    return Taken();
   }
   Result<void> put_link(const ExtractEntry& /*entry*/, const std::string& /*first*/) override { return {}; }
 

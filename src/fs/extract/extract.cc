@@ -149,15 +149,20 @@ class Extraction {
     EntrySource source(filesystem_, entry.attributes, watcher_);
     if (entry.attributes.links < 2) return settle(entry, sink_.put(entry, source), source);
     const auto first = first_names_.find(entry.attributes.inode);
-    if (first != first_names_.end()) return settle(entry, sink_.put_link(entry, first->second), source);
+    if (first != first_names_.end()) {
+      const auto linked = sink_.put_link(entry, first->second);
+      return settle(entry, linked ? Result<Taken>(Taken()) : linked.error(), source);
+    }
     const auto taken = sink_.put(entry, source);
     if (taken) first_names_.emplace(entry.attributes.inode, entry.path);
     return settle(entry, taken, source);
   }
 
-  Result<void> settle(const ExtractEntry& entry, const Result<void>& taken, const EntrySource& source) {
+  Result<void> settle(const ExtractEntry& entry, const Result<Taken>& taken, const EntrySource& source) {
     if (!taken) return fail(entry.path, taken.error(), source);
     ++totals_.entries;
+    if (!taken->lacks.empty())
+      DEDUPFS_TRY(fail(entry.path, Error{ErrorCode::kUnsupported, "it is there without " + taken->lacks}, source));
     if (!observer_.goes_on(totals_)) return Error{ErrorCode::kInterrupted, "stopped"};
     return {};
   }

@@ -20,15 +20,20 @@ struct ExtractEntry {
   bool is_asked_for = true;  // false: a folder above what was asked for
 };
 
+// What an entry did not get, though it is there with its content: attributes that the place cannot hold, in words. Empty: nothing.
+struct Taken {
+  std::string lacks;
+};
+
 class ExtractSink {
  public:
   virtual ~ExtractSink() = default;
 
   // What lies in the folder follows, then the end of the folder. If it was not taken, neither follows.
   virtual Result<void> begin_folder(const ExtractEntry& folder, EntrySource& source) = 0;
-  virtual Result<void> end_folder(const ExtractEntry& folder, EntrySource& source) = 0;
+  virtual Result<Taken> end_folder(const ExtractEntry& folder, EntrySource& source) = 0;
   // Everything else.
-  virtual Result<void> put(const ExtractEntry& entry, EntrySource& source) = 0;
+  virtual Result<Taken> put(const ExtractEntry& entry, EntrySource& source) = 0;
   // A further name of what was taken as `first`, a path.
   virtual Result<void> put_link(const ExtractEntry& entry, const std::string& first) = 0;
 

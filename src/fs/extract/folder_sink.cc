@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <system_error>
 #include <utility>
 
 #include "base/write_all.h"
@@ -36,6 +37,10 @@ bool needs_root(const std::string& name) {
   return name.starts_with("trusted.") || name.starts_with("security.");
 }
 
+Error in_the_way() {
+  return {ErrorCode::kExists, "there is something at this place already; --overwrite replaces it"};
+}
+
 timespec timespec_of(const Timestamp& time) {
   return {.tv_sec = time.seconds, .tv_nsec = static_cast<long>(time.nanoseconds)};
 }
@@ -55,27 +60,48 @@ Result<std::unique_ptr<FolderSink>> FolderSink::open(const Settings& settings) {
   return std::unique_ptr<FolderSink>(new FolderSink(std::move(folder), settings));
 }
 
-Result<void> FolderSink::checked(Result<void> result) {
-  is_full_ |= !result && result.error().code() == ErrorCode::kNoSpace;
-  return result;
+bool FolderSink::is_there(const std::string& name) const {
+  struct stat status {};
+  return ::fstatat(top(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 template <class Make>
-Result<void> FolderSink::make(const std::string& name, const Make& make_it) {
-  if (make_it()) return {};
-  if (errno == EEXIST && !overwrites_)
-    return Error{ErrorCode::kExists, "there is something at this place already; --overwrite replaces it"};
-  if (errno == EEXIST && ::unlinkat(top(), name.c_str(), 0) == 0 && make_it()) return {};
-  return Error::from_errno(errno, "making it");
+Result<std::string> FolderSink::make_beside(const std::string& name, const Make& make_it) {
+  if (!overwrites_ && is_there(name)) return in_the_way();
+  for (;;) {
+    std::string beside = fmt::format(".dedupfs-extract-{}-{}", ::getpid(), ++made_);
+    if (make_it(beside.c_str())) return beside;
+    if (errno != EEXIST) return Error::from_errno(errno, "making it");
+  }
+}
+
+Result<void> FolderSink::put_in_place(const std::string& beside, const std::string& name) {
+  const char* const from = beside.c_str();
+  const char* const to = name.c_str();
+  bool done = ::renameat2(top(), from, top(), to, overwrites_ ? 0 : RENAME_NOREPLACE) == 0;
+  const bool knows_no_flag = !done && errno == EINVAL && !overwrites_;  // NFS
+  if (knows_no_flag)
+    done = ::linkat(top(), from, top(), to, 0) == 0 || (errno == EPERM && ::renameat(top(), from, top(), to) == 0);
+  if (!done && errno == ENOTDIR && overwrites_)  // a folder does not take the place of a file by itself
+    done = ::unlinkat(top(), to, 0) == 0 && ::renameat(top(), from, top(), to) == 0;
+  const int failure = errno;
+  // A rename leaves both of two names of one file.
+  const bool may_be_left = !done || knows_no_flag || overwrites_;
+  if (may_be_left && ::unlinkat(top(), from, 0) != 0 && errno == EISDIR) (void)::unlinkat(top(), from, AT_REMOVEDIR);
+  if (done) return {};
+  return failure == EEXIST ? in_the_way() : Error::from_errno(failure, "putting it in its place");
 }
 
 Result<void> FolderSink::begin_folder(const ExtractEntry& folder, EntrySource& /*source*/) {
   const char* const name = folder.name.c_str();
   bool is_new = ::mkdirat(top(), name, 0700) == 0;
-  if (!is_new && errno != EEXIST) return checked(Error::from_errno(errno, "making it"));
+  if (!is_new && errno != EEXIST) return checked<void>(Error::from_errno(errno, "making it"));
   UniqueFd fd(::openat(top(), name, kFolderFlags | O_NOFOLLOW));
   if (!fd && !is_new && (errno == ENOTDIR || errno == ELOOP)) {  // not a folder
-    DEDUPFS_TRY(checked(make(folder.name, [&] { return ::mkdirat(top(), name, 0700) == 0; })));
+    DEDUPFS_ASSIGN(const std::string beside, checked(make_beside(folder.name, [&](const char* beside_name) {
+                     return ::mkdirat(top(), beside_name, 0700) == 0;
+                   })));
+    DEDUPFS_TRY(checked(put_in_place(beside, folder.name)));
     is_new = true;
     fd = UniqueFd(::openat(top(), name, kFolderFlags | O_NOFOLLOW));
   }
@@ -84,74 +110,95 @@ Result<void> FolderSink::begin_folder(const ExtractEntry& folder, EntrySource& /
   return {};
 }
 
-Result<void> FolderSink::end_folder(const ExtractEntry& folder, EntrySource& source) {
+Result<Taken> FolderSink::end_folder(const ExtractEntry& folder, EntrySource& source) {
   const Made made = std::move(folders_.back());
   folders_.pop_back();
-  if (!made.is_new && !folder.is_asked_for) return {};
-  return checked(restore(made.fd.get(), folder, source));
+  if (!made.is_new && !folder.is_asked_for) return Taken();
+  return restore(made.fd.get(), folder, source);
 }
 
-Result<void> FolderSink::put(const ExtractEntry& entry, EntrySource& source) {
+Result<Taken> FolderSink::put(const ExtractEntry& entry, EntrySource& source) {
   return checked(is_regular(entry.attributes.mode) ? put_file(entry, source) : put_special(entry, source));
 }
 
-Result<void> FolderSink::put_file(const ExtractEntry& entry, EntrySource& source) {
+Result<Taken> FolderSink::put_file(const ExtractEntry& entry, EntrySource& source) {
   UniqueFd fd;
-  DEDUPFS_TRY(make(entry.name, [&] {
-    fd = UniqueFd(::openat(top(), entry.name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    return static_cast<bool>(fd);
-  }));
-  const auto fill = [&]() -> Result<void> {
+  DEDUPFS_ASSIGN(const std::string beside, make_beside(entry.name, [&](const char* name) {
+                   fd = UniqueFd(::openat(top(), name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+                   return static_cast<bool>(fd);
+                 }));
+  const auto fill = [&]() -> Result<Taken> {
     DEDUPFS_TRY(
         source.read_all([&](std::uint64_t offset, ByteSpan bytes) { return write_at(fd.get(), offset, bytes); }));
     if (::ftruncate(fd.get(), static_cast<off_t>(entry.attributes.size)) != 0)
       return Error::from_errno(errno, "setting its size");
-    return {};
+    DEDUPFS_ASSIGN(Taken taken, restore(fd.get(), entry, source));
+    if (is_there(entry.name) && ::fsync(fd.get()) != 0) return Error::from_errno(errno, "writing");
+    if (::close(fd.release()) != 0) return Error::from_errno(errno, "writing");
+    return taken;
   };
   auto done = fill();
-  if (!done && keeps_damaged_ && source.failure() && done.error().code() != ErrorCode::kInterrupted)
-    done = keep_damaged(fd.get(), entry, source);
+  if (!done && fd && keeps_damaged_ && source.failure() && done.error().code() != ErrorCode::kInterrupted)
+    return keep_damaged(fd.get(), beside, entry, source);
   if (!done) {
-    (void)::unlinkat(top(), entry.name.c_str(), 0);  // if it still has its name
+    (void)::unlinkat(top(), beside.c_str(), 0);
     return done;
   }
-  DEDUPFS_TRY(restore(fd.get(), entry, source));
-  if (::close(fd.release()) != 0) return Error::from_errno(errno, "writing");
-  return {};
+  DEDUPFS_TRY(put_in_place(beside, entry.name));
+  return done;
 }
 
 // Always an Error, which says what there is.
-Result<void> FolderSink::keep_damaged(int fd, const ExtractEntry& entry, EntrySource& source) {
+Result<Taken> FolderSink::keep_damaged(int fd, const std::string& beside, const ExtractEntry& entry,
+                                       EntrySource& source) {
   const std::string name = entry.name + ".damaged";
-  if (::renameat2(top(), entry.name.c_str(), top(), name.c_str(), overwrites_ ? 0 : RENAME_NOREPLACE) != 0)
-    return Error::from_errno(errno, name);
-  DEDUPFS_ASSIGN(const std::uint64_t missing, source.read_readable([&](std::uint64_t offset, ByteSpan bytes) {
-    return write_at(fd, offset, bytes);
-  }));
-  if (::ftruncate(fd, static_cast<off_t>(entry.attributes.size)) != 0)
-    return Error::from_errno(errno, "setting its size");
-  DEDUPFS_TRY(restore(fd, entry, source));
-  return source.failure()->with(fmt::format("{} of its bytes are missing in {}", missing, name));
+  const auto fill = [&]() -> Result<std::uint64_t> {
+    DEDUPFS_ASSIGN(const std::uint64_t missing, source.read_readable([&](std::uint64_t offset, ByteSpan bytes) {
+      return write_at(fd, offset, bytes);
+    }));
+    if (::ftruncate(fd, static_cast<off_t>(entry.attributes.size)) != 0)
+      return Error::from_errno(errno, "setting its size");
+    DEDUPFS_TRY(restore(fd, entry, source));
+    if (is_there(name) && ::fsync(fd) != 0) return Error::from_errno(errno, "writing");
+    return missing;
+  };
+  const auto missing = fill();
+  if (!missing) {
+    (void)::unlinkat(top(), beside.c_str(), 0);
+    return missing.error();
+  }
+  if (const auto placed = put_in_place(beside, name); !placed) return placed.error().with(name);
+  return source.failure()->with(fmt::format("{} of its bytes are missing in {}", *missing, name));
 }
 
-Result<void> FolderSink::put_special(const ExtractEntry& entry, EntrySource& source) {
+Result<Taken> FolderSink::put_special(const ExtractEntry& entry, EntrySource& source) {
   const Attributes& attributes = entry.attributes;
-  const char* const name = entry.name.c_str();
+  std::string target;
   if (is_symlink(attributes.mode)) {
-    DEDUPFS_ASSIGN(const std::string target, source.symlink_target());
-    DEDUPFS_TRY(make(entry.name, [&] { return ::symlinkat(target.c_str(), top(), name) == 0; }));
-  } else {
-    if (is_device(attributes.mode) && !is_root_) return Error{ErrorCode::kNotPermitted, "only root can make devices"};
-    DEDUPFS_TRY(make(entry.name, [&] {
-      return ::mknodat(top(), name, type_bits(attributes.mode) | 0600, static_cast<dev_t>(attributes.device)) == 0;
-    }));
+    DEDUPFS_ASSIGN(target, source.symlink_target());
+  } else if (is_device(attributes.mode) && !is_root_) {
+    return Error{ErrorCode::kNotPermitted, "only root can make devices"};
   }
-  const UniqueFd fd(::openat(top(), name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
-  struct stat made {};
-  if (!fd || ::fstat(fd.get(), &made) != 0) return Error::from_errno(errno, "opening it");
-  if (type_bits(made.st_mode) != type_bits(attributes.mode))
-    return Error{ErrorCode::kExists, "something else has taken its place"};
-  return restore(fd.get(), entry, source);
+  DEDUPFS_ASSIGN(const std::string beside, make_beside(entry.name, [&](const char* name) {
+                   return is_symlink(attributes.mode) ? ::symlinkat(target.c_str(), top(), name) == 0
+                                                      : ::mknodat(top(), name, type_bits(attributes.mode) | 0600,
+                                                                  static_cast<dev_t>(attributes.device)) == 0;
+                 }));
+  const auto fill = [&]() -> Result<Taken> {
+    const UniqueFd fd(::openat(top(), beside.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    struct stat made {};
+    if (!fd || ::fstat(fd.get(), &made) != 0) return Error::from_errno(errno, "opening it");
+    if (type_bits(made.st_mode) != type_bits(attributes.mode))
+      return Error{ErrorCode::kExists, "something else has taken its place"};
+    return restore(fd.get(), entry, source);
+  };
+  auto done = fill();
+  if (!done) {
+    (void)::unlinkat(top(), beside.c_str(), 0);
+    return done;
+  }
+  DEDUPFS_TRY(put_in_place(beside, entry.name));
+  return done;
 }
 
 Result<UniqueFd> FolderSink::open_parent(const std::string& path) const {
@@ -166,41 +213,54 @@ Result<UniqueFd> FolderSink::open_parent(const std::string& path) const {
 Result<void> FolderSink::put_link(const ExtractEntry& entry, const std::string& first) {
   DEDUPFS_ASSIGN(const UniqueFd parent, open_parent(first));
   const std::string name = first.substr(first.rfind('/') + 1);
-  return checked(
-      make(entry.name, [&] { return ::linkat(parent.get(), name.c_str(), top(), entry.name.c_str(), 0) == 0; }));
+  DEDUPFS_ASSIGN(const std::string beside, checked(make_beside(entry.name, [&](const char* new_name) {
+                   return ::linkat(parent.get(), name.c_str(), top(), new_name, 0) == 0;
+                 })));
+  return checked(put_in_place(beside, entry.name));
 }
 
 // The owner first, since a change of it takes set-id bits and capabilities away. ACLs behind the mode, which would change them.
-// The times last.
-Result<void> FolderSink::restore(int fd, const ExtractEntry& entry, EntrySource& source) const {
+// The times last. An Error: the watcher wants no more.
+Result<Taken> FolderSink::restore(int fd, const ExtractEntry& entry, EntrySource& source) const {
   const Attributes& attributes = entry.attributes;
   const bool is_path = !is_regular(attributes.mode) && !is_directory(attributes.mode);
-  DEDUPFS_ASSIGN(const EntrySource::Xattrs xattrs, source.xattrs());
-  if (is_root_ && ::fchownat(fd, "", attributes.uid, attributes.gid, AT_EMPTY_PATH) != 0)
-    return Error::from_errno(errno, "setting its owner");
-  DEDUPFS_TRY(restore_xattrs(fd, /*acls=*/false, entry, xattrs));
-  std::uint32_t permissions = attributes.mode & kPermissionBits;
-  if (!is_root_ && (attributes.uid != ::geteuid() || attributes.gid != ::getegid())) permissions &= ~kSetIds;
-  if (!is_symlink(attributes.mode) &&
-      (is_path ? ::chmod(proc_path(fd).c_str(), permissions) : ::fchmod(fd, permissions)) != 0)
-    return Error::from_errno(errno, "setting its mode");
-  DEDUPFS_TRY(restore_xattrs(fd, /*acls=*/true, entry, xattrs));
-  const timespec times[] = {timespec_of(attributes.atime), timespec_of(attributes.mtime)};
-  if ((is_path ? ::utimensat(fd, "", times, AT_EMPTY_PATH) : ::futimens(fd, times)) != 0)
-    return Error::from_errno(errno, "setting its times");
-  return {};
-}
+  Taken taken;
+  std::size_t lacking = 0;
+  const auto lack = [&](const std::string& what, const std::string& why) {
+    constexpr std::size_t kMostNamed = 3;
+    if (++lacking <= kMostNamed) taken.lacks += fmt::format("{}{} ({})", lacking == 1 ? "" : ", ", what, why);
+    if (lacking == kMostNamed + 1) taken.lacks += " and more";
+  };
+  const auto set = [&](const std::string& what, int result) {
+    if (result != 0) lack(what, std::system_category().message(errno));
+    return result == 0;
+  };
+  EntrySource::Xattrs xattrs;
+  if (auto read = source.xattrs(); read)
+    xattrs = *std::move(read);
+  else if (read.error().code() == ErrorCode::kInterrupted)
+    return read.error();
+  else
+    lack("its extended attributes", read.error().message());
+  const auto set_xattrs = [&](bool acls) {
+    for (const auto& [name, value] : xattrs) {
+      if (is_acl_name(name) != acls || (!is_root_ && needs_root(name))) continue;
+      set("the attribute " + name, is_path
+                                       ? ::setxattr(proc_path(fd).c_str(), name.c_str(), value.data(), value.size(), 0)
+                                       : ::fsetxattr(fd, name.c_str(), value.data(), value.size(), 0));
+    }
+  };
 
-Result<void> FolderSink::restore_xattrs(int fd, bool acls, const ExtractEntry& entry,
-                                        const EntrySource::Xattrs& xattrs) const {
-  const bool is_path = !is_regular(entry.attributes.mode) && !is_directory(entry.attributes.mode);
-  for (const auto& [name, value] : xattrs) {
-    if (is_acl_name(name) != acls || (!is_root_ && needs_root(name))) continue;
-    const int done = is_path ? ::setxattr(proc_path(fd).c_str(), name.c_str(), value.data(), value.size(), 0)
-                             : ::fsetxattr(fd, name.c_str(), value.data(), value.size(), 0);
-    if (done != 0) return Error::from_errno(errno, "setting its attribute " + name);
-  }
-  return {};
+  const bool has_owner = is_root_ ? set("its owner", ::fchownat(fd, "", attributes.uid, attributes.gid, AT_EMPTY_PATH))
+                                  : attributes.uid == ::geteuid() && attributes.gid == ::getegid();
+  set_xattrs(/*acls=*/false);
+  const std::uint32_t permissions = attributes.mode & kPermissionBits & (has_owner ? ~0U : ~kSetIds);
+  if (!is_symlink(attributes.mode))
+    set("its mode", is_path ? ::chmod(proc_path(fd).c_str(), permissions) : ::fchmod(fd, permissions));
+  set_xattrs(/*acls=*/true);
+  const timespec times[] = {timespec_of(attributes.atime), timespec_of(attributes.mtime)};
+  set("its times", is_path ? ::utimensat(fd, "", times, AT_EMPTY_PATH) : ::futimens(fd, times));
+  return taken;
 }
 
 }  // namespace dedupfs

@@ -5,10 +5,13 @@
 // differs.
 //
 // Threads: one.
-// Failure: as extract_sink.h. A file whose content cannot be read or written is removed again: what is there under its name, is whole. Broken
-//          once the disk is full.
+// Each entry is made beside its place, under a name that begins with ".dedupfs-extract-", and put there when it is whole. So what was there before goes
+// only for something whole, which is on the disk by then, and a program that is killed leaves no half file under a name.
+//
+// Failure: as extract_sink.h. Attributes that cannot be set are no failure: each is tried, the mode and the times last. Broken once the disk is full.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,8 +35,8 @@ class FolderSink final : public ExtractSink {
   static Result<std::unique_ptr<FolderSink>> open(const Settings& settings);
 
   Result<void> begin_folder(const ExtractEntry& folder, EntrySource& source) override;
-  Result<void> end_folder(const ExtractEntry& folder, EntrySource& source) override;
-  Result<void> put(const ExtractEntry& entry, EntrySource& source) override;
+  Result<Taken> end_folder(const ExtractEntry& folder, EntrySource& source) override;
+  Result<Taken> put(const ExtractEntry& entry, EntrySource& source) override;
   Result<void> put_link(const ExtractEntry& entry, const std::string& first) override;
   bool is_broken() const override { return is_full_; }
 
@@ -45,22 +48,29 @@ class FolderSink final : public ExtractSink {
 
   FolderSink(UniqueFd folder, const Settings& settings);
   int top() const { return folders_.back().fd.get(); }
-  // What is in the way of a name goes, if that is wished.
+  bool is_there(const std::string& name) const;
+  // Makes an entry beside the place of `name`, by make_it(its name for now), and gives that name.
   template <class Make>
-  Result<void> make(const std::string& name, const Make& make_it);
-  Result<void> put_file(const ExtractEntry& entry, EntrySource& source);
-  Result<void> keep_damaged(int fd, const ExtractEntry& entry, EntrySource& source);
-  Result<void> put_special(const ExtractEntry& entry, EntrySource& source);
+  Result<std::string> make_beside(const std::string& name, const Make& make_it);
+  // What is in the way goes, if that is wished. After an Error the entry is gone.
+  Result<void> put_in_place(const std::string& beside, const std::string& name);
+  Result<Taken> put_file(const ExtractEntry& entry, EntrySource& source);
+  Result<Taken> keep_damaged(int fd, const std::string& beside, const ExtractEntry& entry, EntrySource& source);
+  Result<Taken> put_special(const ExtractEntry& entry, EntrySource& source);
   Result<UniqueFd> open_parent(const std::string& path) const;
-  Result<void> restore(int fd, const ExtractEntry& entry, EntrySource& source) const;
-  Result<void> restore_xattrs(int fd, bool acls, const ExtractEntry& entry, const EntrySource::Xattrs& xattrs) const;
-  Result<void> checked(Result<void> result);
+  Result<Taken> restore(int fd, const ExtractEntry& entry, EntrySource& source) const;
+  template <class T>
+  Result<T> checked(Result<T> result) {
+    is_full_ |= !result && result.error().code() == ErrorCode::kNoSpace;
+    return result;
+  }
 
   const bool overwrites_;
   const bool keeps_damaged_;
   const bool is_root_;
   std::vector<Made> folders_;  // from the chosen one down
   bool is_full_ = false;
+  std::uint64_t made_ = 0;
 };
 
 }  // namespace dedupfs

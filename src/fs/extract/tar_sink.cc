@@ -177,11 +177,11 @@ Result<void> TarSink::begin_folder(const ExtractEntry& folder, EntrySource& sour
   return write_header(*entry);
 }
 
-Result<void> TarSink::end_folder(const ExtractEntry& /*folder*/, EntrySource& /*source*/) {
-  return {};
+Result<Taken> TarSink::end_folder(const ExtractEntry& /*folder*/, EntrySource& /*source*/) {
+  return Taken();
 }
 
-Result<void> TarSink::put(const ExtractEntry& found, EntrySource& source) {
+Result<Taken> TarSink::put(const ExtractEntry& found, EntrySource& source) {
   const Attributes& attributes = found.attributes;
   if (type_bits(attributes.mode) == S_IFSOCK) return Error{ErrorCode::kUnsupported, "an archive holds no sockets"};
   DEDUPFS_ASSIGN(const Entry entry, make_entry(found));
@@ -190,12 +190,16 @@ Result<void> TarSink::put(const ExtractEntry& found, EntrySource& source) {
     DEDUPFS_ASSIGN(const std::string target, source.symlink_target());
     ::archive_entry_copy_symlink(entry.get(), target.c_str());
   }
-  if (!is_regular(attributes.mode)) return write_header(*entry);
+  if (!is_regular(attributes.mode)) {
+    DEDUPFS_TRY(write_header(*entry));
+    return Taken();
+  }
   DEDUPFS_ASSIGN(const auto extents, extents_of(source));
   DEDUPFS_TRY(source.read_all([](std::uint64_t, ByteSpan) -> Result<void> { return {}; }));
   if (extents) add_holes(*entry, *extents, attributes.size);
   DEDUPFS_TRY(write_header(*entry));
-  return write_content(found, source);
+  DEDUPFS_TRY(write_content(found, source));
+  return Taken();
 }
 
 Result<void> TarSink::put_link(const ExtractEntry& found, const std::string& first) {

@@ -29,8 +29,8 @@ class TarSink final : public ExtractSink {
   ~TarSink() override;
 
   Result<void> begin_folder(const ExtractEntry& folder, EntrySource& source) override;
-  Result<void> end_folder(const ExtractEntry& folder, EntrySource& source) override;
-  Result<void> put(const ExtractEntry& entry, EntrySource& source) override;
+  Result<Taken> end_folder(const ExtractEntry& folder, EntrySource& source) override;
+  Result<Taken> put(const ExtractEntry& entry, EntrySource& source) override;
   Result<void> put_link(const ExtractEntry& entry, const std::string& first) override;
   bool is_broken() const override { return is_broken_; }
 

@@ -19,13 +19,13 @@ class Notes final : public ExtractSink {
     lines.push_back((folder.is_asked_for ? "begin " : "above ") + folder.path);
     return folder.path == refused ? Result<void>(Error{ErrorCode::kExists, "refused"}) : Result<void>();
   }
-  Result<void> end_folder(const ExtractEntry& folder, EntrySource& /*source*/) override {
+  Result<Taken> end_folder(const ExtractEntry& folder, EntrySource& /*source*/) override {
     lines.push_back("end " + folder.path);
-    return {};
+    return taken(folder);
   }
-  Result<void> put(const ExtractEntry& entry, EntrySource& /*source*/) override {
+  Result<Taken> put(const ExtractEntry& entry, EntrySource& /*source*/) override {
     lines.push_back(entry.path);
-    return entry.path == refused ? Result<void>(Error{ErrorCode::kExists, "refused"}) : Result<void>();
+    return taken(entry);
   }
   Result<void> put_link(const ExtractEntry& entry, const std::string& first) override {
     lines.push_back(entry.path + " = " + first);
@@ -35,7 +35,14 @@ class Notes final : public ExtractSink {
 
   std::vector<std::string> lines;
   std::string refused;
+  std::string incomplete;
   bool breaks = false;
+
+ private:
+  Result<Taken> taken(const ExtractEntry& entry) const {
+    if (entry.path == refused) return Error{ErrorCode::kExists, "refused"};
+    return Taken{.lacks = entry.path == incomplete ? "its times" : ""};
+  }
 };
 
 class Extract : public VolumeOfAllKinds {
@@ -50,6 +57,18 @@ TEST_F(Extract, GivesEverythingInTheOrderOfTheFolders) {
                                         "sparse", "pipe", "begin empty", "end empty"));
   EXPECT_EQ(totals.entries, 7);
   EXPECT_EQ(totals.damaged + totals.refused, 0);
+}
+
+// What is there can have further names.
+TEST_F(Extract, NamesWhatLacksAttributesAndGoesOn) {
+  notes_.incomplete = "docs/letter";
+
+  const ExtractTotals totals = take(notes_);
+
+  EXPECT_THAT(notes_.lines, testing::Contains("twin = docs/letter"));
+  EXPECT_EQ(totals.entries, 7);
+  EXPECT_EQ(totals.refused, 1);
+  EXPECT_THAT(failures_.by_path.at("docs/letter").message(), testing::HasSubstr("its times"));
 }
 
 TEST_F(Extract, TakesEachAskedPathOnceWithTheFoldersAboveIt) {

@@ -1,11 +1,15 @@
 #include "fs/extract/folder_sink.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "fs/extract/extract_of_volume.h"
 #include "support/files.h"
@@ -17,6 +21,16 @@ struct stat status_of(const Path& path) {
   struct stat status {};
   EXPECT_EQ(::lstat(path.c_str(), &status), 0) << path;
   return status;
+}
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<std::string> names_in(const Path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) names.push_back(entry.path().filename());
+  std::ranges::sort(names);
+  return names;
 }
 
 class FolderSinks : public VolumeOfAllKinds {
@@ -145,6 +159,72 @@ TEST_F(FolderSinks, LeaveNothingOfAFileThatCannotBeRead) {
 
   EXPECT_TRUE(source.failure());
   EXPECT_FALSE(std::filesystem::exists(out_ / "file"));
+}
+
+TEST_F(FolderSinks, KeepTheFileThatIsThereUntilABetterOneIsWhole) {
+  Attributes file = volume_.attributes(value_of(volume_.find("docs/old")));  // no content
+  file.mode = S_IFREG | 0644;
+  file.size = 100;
+  std::filesystem::create_directories(out_);
+  overwrite(out_ / "file", "good");
+  for (const bool keeps_damaged : {false, true}) {
+    const auto sink = value_of(FolderSink::open({.folder = out_, .overwrites = true, .keeps_damaged = keeps_damaged}));
+    EntrySource source = source_of(*volume_, file);
+
+    EXPECT_FALSE(sink->put({.path = "file", .name = "file", .attributes = file}, source));
+
+    EXPECT_EQ(content_of(out_ / "file"), "good");
+    EXPECT_THAT(names_in(out_), ElementsAre("file"));
+  }
+}
+
+TEST_F(FolderSinks, ReplaceEachKindAndLeaveNothingElse) {
+  take_to(out_);
+  const auto before = names_in(out_);
+  overwrite(out_ / "docs/letter", "mine");
+
+  const ExtractTotals totals = take_to(out_, {}, /*overwrites=*/true);
+
+  EXPECT_EQ(totals.entries, 7);
+  EXPECT_EQ(totals.refused, 0);
+  EXPECT_EQ(names_in(out_), before);
+  EXPECT_THAT(names_in(out_ / "docs"), ElementsAre("letter", "old"));
+  EXPECT_EQ(content_of(out_ / "twin"), letter_text_);
+  EXPECT_EQ(status_of(out_ / "docs/letter").st_ino, status_of(out_ / "twin").st_ino);
+}
+
+// The kernel lets nobody set such an attribute of a fifo.
+TEST_F(FolderSinks, SetTheRestWhereAnAttributeCannotBeSet) {
+  const InodeNumber pipe = value_of(volume_.find("pipe"));
+  ASSERT_TRUE(ok(volume_->set_xattr(pipe, "user.colour", "red", XattrMode::kSet)));
+  AttributeChanges changes;
+  changes.mode = 0640;
+  changes.mtime = Timestamp{.seconds = 1'000'000'000};
+  ASSERT_TRUE(ok(volume_->set_attributes(pipe, changes, {})));
+
+  const ExtractTotals totals = take_to(out_);
+
+  EXPECT_EQ(totals.entries, 7);
+  EXPECT_EQ(totals.refused, 1);
+  EXPECT_THAT(failures_.by_path.at("pipe").message(), HasSubstr("user.colour"));
+  EXPECT_EQ(status_of(out_ / "pipe").st_mode & 07777, 0640);
+  EXPECT_EQ(status_of(out_ / "pipe").st_mtim.tv_sec, 1'000'000'000);
+}
+
+// ext4 has no room for it, and says that there is no space.
+TEST_F(FolderSinks, GoOnBehindAnAttributeThatIsTooLong) {
+  const InodeNumber letter = value_of(volume_.find("docs/letter"));
+  ASSERT_TRUE(ok(volume_->set_xattr(letter, "user.thumbnail", std::string(60'000, 't'), XattrMode::kSet)));
+
+  const ExtractTotals totals = take_to(out_);
+
+  EXPECT_EQ(totals.entries, 7);
+  EXPECT_EQ(status_of(out_ / "docs/letter").st_mode & 07777, 0640);
+  EXPECT_EQ(status_of(out_ / "docs/letter").st_ino, status_of(out_ / "twin").st_ino);
+  for (const auto& [path, failure] : failures_.by_path) {
+    EXPECT_EQ(path, "docs/letter");
+    EXPECT_THAT(failure.message(), HasSubstr("user.thumbnail"));
+  }
 }
 
 TEST_F(FolderSinks, RefuseAFolderThatCannotBeMade) {
