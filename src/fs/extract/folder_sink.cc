@@ -121,6 +121,23 @@ Result<Taken> FolderSink::put(const ExtractEntry& entry, EntrySource& source) {
   return checked(is_regular(entry.attributes.mode) ? put_file(entry, source) : put_special(entry, source));
 }
 
+Result<Taken> FolderSink::put_if_made(Result<Taken> made, const std::string& beside, const std::string& name) {
+  if (made)
+    DEDUPFS_TRY(put_in_place(beside, name));
+  else
+    (void)::unlinkat(top(), beside.c_str(), 0);
+  return made;
+}
+
+Result<Taken> FolderSink::complete(int fd, const std::string& name, const ExtractEntry& entry,
+                                   EntrySource& source) const {
+  if (::ftruncate(fd, static_cast<off_t>(entry.attributes.size)) != 0)
+    return Error::from_errno(errno, "setting its size");
+  DEDUPFS_ASSIGN(Taken taken, restore(fd, entry, source));
+  if (is_there(name) && ::fsync(fd) != 0) return Error::from_errno(errno, "writing");
+  return taken;
+}
+
 Result<Taken> FolderSink::put_file(const ExtractEntry& entry, EntrySource& source) {
   UniqueFd fd;
   DEDUPFS_ASSIGN(const std::string beside, make_beside(entry.name, [&](const char* name) {
@@ -130,45 +147,28 @@ Result<Taken> FolderSink::put_file(const ExtractEntry& entry, EntrySource& sourc
   const auto fill = [&]() -> Result<Taken> {
     DEDUPFS_TRY(
         source.read_all([&](std::uint64_t offset, ByteSpan bytes) { return write_at(fd.get(), offset, bytes); }));
-    if (::ftruncate(fd.get(), static_cast<off_t>(entry.attributes.size)) != 0)
-      return Error::from_errno(errno, "setting its size");
-    DEDUPFS_ASSIGN(Taken taken, restore(fd.get(), entry, source));
-    if (is_there(entry.name) && ::fsync(fd.get()) != 0) return Error::from_errno(errno, "writing");
+    DEDUPFS_ASSIGN(Taken taken, complete(fd.get(), entry.name, entry, source));
     if (::close(fd.release()) != 0) return Error::from_errno(errno, "writing");
     return taken;
   };
   auto done = fill();
   if (!done && fd && keeps_damaged_ && source.failure() && done.error().code() != ErrorCode::kInterrupted)
     return keep_damaged(fd.get(), beside, entry, source);
-  if (!done) {
-    (void)::unlinkat(top(), beside.c_str(), 0);
-    return done;
-  }
-  DEDUPFS_TRY(put_in_place(beside, entry.name));
-  return done;
+  return put_if_made(std::move(done), beside, entry.name);
 }
 
 // Always an Error, which says what there is.
 Result<Taken> FolderSink::keep_damaged(int fd, const std::string& beside, const ExtractEntry& entry,
                                        EntrySource& source) {
   const std::string name = entry.name + ".damaged";
-  const auto fill = [&]() -> Result<std::uint64_t> {
-    DEDUPFS_ASSIGN(const std::uint64_t missing, source.read_readable([&](std::uint64_t offset, ByteSpan bytes) {
-      return write_at(fd, offset, bytes);
-    }));
-    if (::ftruncate(fd, static_cast<off_t>(entry.attributes.size)) != 0)
-      return Error::from_errno(errno, "setting its size");
-    DEDUPFS_TRY(restore(fd, entry, source));
-    if (is_there(name) && ::fsync(fd) != 0) return Error::from_errno(errno, "writing");
-    return missing;
+  std::uint64_t missing = 0;
+  const auto fill = [&]() -> Result<Taken> {
+    DEDUPFS_ASSIGN(missing, source.read_readable(
+                                [&](std::uint64_t offset, ByteSpan bytes) { return write_at(fd, offset, bytes); }));
+    return complete(fd, name, entry, source);
   };
-  const auto missing = fill();
-  if (!missing) {
-    (void)::unlinkat(top(), beside.c_str(), 0);
-    return missing.error();
-  }
-  if (const auto placed = put_in_place(beside, name); !placed) return placed.error().with(name);
-  return source.failure()->with(fmt::format("{} of its bytes are missing in {}", *missing, name));
+  if (const auto put = put_if_made(fill(), beside, name); !put) return put.error().with(name);
+  return source.failure()->with(fmt::format("{} of its bytes are missing in {}", missing, name));
 }
 
 Result<Taken> FolderSink::put_special(const ExtractEntry& entry, EntrySource& source) {
@@ -192,13 +192,7 @@ Result<Taken> FolderSink::put_special(const ExtractEntry& entry, EntrySource& so
       return Error{ErrorCode::kExists, "something else has taken its place"};
     return restore(fd.get(), entry, source);
   };
-  auto done = fill();
-  if (!done) {
-    (void)::unlinkat(top(), beside.c_str(), 0);
-    return done;
-  }
-  DEDUPFS_TRY(put_in_place(beside, entry.name));
-  return done;
+  return put_if_made(fill(), beside, entry.name);
 }
 
 Result<UniqueFd> FolderSink::open_parent(const std::string& path) const {

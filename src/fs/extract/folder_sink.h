@@ -54,6 +54,10 @@ class FolderSink final : public ExtractSink {
   Result<std::string> make_beside(const std::string& name, const Make& make_it);
   // What is in the way goes, if that is wished. After an Error the entry is gone.
   Result<void> put_in_place(const std::string& beside, const std::string& name);
+  // The same, if it was made; otherwise the name for now goes.
+  Result<Taken> put_if_made(Result<Taken> made, const std::string& beside, const std::string& name);
+  // The size and attributes of a file that has its content. What it will replace, `name`, goes only for what is on the disk.
+  Result<Taken> complete(int fd, const std::string& name, const ExtractEntry& entry, EntrySource& source) const;
   Result<Taken> put_file(const ExtractEntry& entry, EntrySource& source);
   Result<Taken> keep_damaged(int fd, const std::string& beside, const ExtractEntry& entry, EntrySource& source);
   Result<Taken> put_special(const ExtractEntry& entry, EntrySource& source);
