@@ -108,6 +108,10 @@ std::uint64_t stated_bytes(ByteSpan block) {
   return decoder.ok() ? bytes : 0;
 }
 
+bool is_log(const Path& name) {
+  return name.extension() == ".log";
+}
+
 // ---------------------------------------------------------------- memory
 
 // A page, and behind it one that nobody may touch: before a read RocksDB changes the first byte, so that a file system which
@@ -126,13 +130,20 @@ void* no_memory() {
 
 }  // namespace
 
-Result<void> judge_stream(const BackingFile& file) {
+Result<void> judge_size(const BackingFile& file) {
   const Path name = file.path().filename();
-  const bool is_log = name.extension() == ".log";
-  const std::uint64_t most = is_log ? kMaxLogBytesRead : is_manifest(name) ? kMaxManifestBytes : kMaxSmallFileBytes;
+  const std::uint64_t most = is_log(name)        ? kMaxLogBytesRead
+                             : is_manifest(name) ? kMaxManifestBytes
+                                                 : kMaxSmallFileBytes;
   DEDUPFS_ASSIGN(const std::uint64_t bytes, file.size());
   if (bytes > most) return damaged(file, fmt::format("has {} bytes, more than any index of dedupfs needs", bytes));
-  return is_log || is_manifest(name) ? judge_frames(file) : Result<void>();
+  return {};
+}
+
+Result<void> judge_stream(const BackingFile& file) {
+  const Path name = file.path().filename();
+  DEDUPFS_TRY(judge_size(file));
+  return is_log(name) || is_manifest(name) ? judge_frames(file) : Result<void>();
 }
 
 Result<void> judge_table(const BackingFile& table) {

@@ -31,7 +31,9 @@ inline constexpr std::uint64_t kMaxManifestBytes = 16 << 20;   // RocksDB begins
 inline constexpr std::uint64_t kMaxLogBytesRead = std::uint64_t{4} << 30;
 inline constexpr std::uint64_t kMaxSmallFileBytes = 64 << 10;
 
-// Whether RocksDB may read the file from its beginning to its end. The name tells the kind of the file.
+// Whether a file of its kind, which its name tells, can be as large. Not for tables.
+Result<void> judge_size(const BackingFile& file);
+// Whether RocksDB may read the file from its beginning to its end.
 Result<void> judge_stream(const BackingFile& file);
 // Whether RocksDB may open the table: looks at the footer, and at the places of the blocks that come with it.
 Result<void> judge_table(const BackingFile& table);

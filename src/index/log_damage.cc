@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/coding.h"
+#include "index/index_guard.h"
 #include "index/masked_crc32c.h"
 
 namespace dedupfs {
@@ -91,6 +92,7 @@ Result<std::uint64_t> changes_behind_damage(BackingFolder& index) {
   ByteBuffer block(kLogBlockBytes);
   for (const std::string& name : logs) {
     DEDUPFS_ASSIGN(const auto log, index.open(name, Backing::Mode::kRead));
+    DEDUPFS_TRY(judge_size(*log));
     std::size_t got = block.size();
     for (std::uint64_t offset = 0; got == block.size(); offset += block.size()) {
       DEDUPFS_ASSIGN(got, log->read_up_to(offset, block));

@@ -10,7 +10,7 @@
 // mount refuses what it could have dropped; it never drops what it should have refused.
 //
 // Threads: a free function, safe from any thread. Writes nothing.
-// Failure: that of listing, opening and reading.
+// Failure: that of listing, opening and reading; kCorruption names a log that is larger than any of dedupfs.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 #include "index/log_damage.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -104,6 +105,18 @@ TEST_F(LogDamageTest, TheyAreCountedInLaterBlocksAndLogs) {
 TEST_F(LogDamageTest, WhatCanBeNoLaterBatchIsPassedOver) {
   EXPECT_EQ(changes_behind_damage_of({damaged(whole(1)) + log_record(kWhole, "short")}), 0U);
   EXPECT_EQ(changes_behind_damage_of({whole(7) + damaged(whole(8)) + whole(7)}), 0U);
+}
+
+// A hole costs whoever made it nothing, and whoever reads it a minute.
+TEST_F(LogDamageTest, ALogThatIsLargerThanAnyIsNotRead) {
+  const auto log = directory_.path() / "1.log";
+  std::ofstream(log) << whole(1);
+  std::filesystem::resize_file(log, std::uintmax_t{1} << 40);
+
+  const auto changes = changes_behind_damage(*folder_at(directory_.path()));
+
+  ASSERT_FALSE(changes);
+  EXPECT_THAT(changes.error().message(), testing::HasSubstr(log.string()));
 }
 
 TEST_F(LogDamageTest, ALogThatIsNoFileIsRefused) {
