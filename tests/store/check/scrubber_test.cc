@@ -201,8 +201,9 @@ TEST_F(ScrubberTest, ItsRateCanBeChangedWhileItRuns) {
   ASSERT_TRUE(scrubber.start(1));
   await_first_region(scrubber);
   EXPECT_EQ(scrubber.status().bytes_per_second, 1U);
-  scrubber.set_rate(1 << 30);
-  EXPECT_EQ(scrubber.status().bytes_per_second, 1U << 30);
+  scrubber.set_rate(2);
+  EXPECT_EQ(scrubber.status().bytes_per_second, 2U);
+  scrubber.set_rate(1 << 30);  // from here on it may have ended
   EXPECT_TRUE(ended.get_future().get().complete);
 }
 
