@@ -15,16 +15,10 @@
 #include "fs/format/mode.h"
 #include "fs/namespace/filesystem.h"
 #include "support/crash_copy.h"
+#include "support/random_bytes.h"
 #include "support/temp_dir.h"
 
 namespace dedupfs {
-
-inline std::string random_text(std::size_t bytes, unsigned seed) {
-  std::mt19937 random(seed);
-  std::string text(bytes, '\0');
-  for (char& c : text) c = static_cast<char>(random());
-  return text;
-}
 
 // The value, or a failed test with the message of the error.
 template <class T>

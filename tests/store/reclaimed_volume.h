@@ -35,13 +35,13 @@ namespace dedupfs {
 
 inline constexpr std::size_t kChunkBytes = 20'000;
 
-inline ByteBuffer chunk(std::uint64_t seed) {
+inline ByteBuffer random_chunk(std::uint64_t seed) {
   return random_bytes(kChunkBytes, seed);
 }
 
 inline std::vector<ByteBuffer> chunks(std::uint64_t from, std::uint64_t to) {
   std::vector<ByteBuffer> some;
-  for (std::uint64_t seed = from; seed < to; ++seed) some.push_back(chunk(seed));
+  for (std::uint64_t seed = from; seed < to; ++seed) some.push_back(random_chunk(seed));
   return some;
 }
 

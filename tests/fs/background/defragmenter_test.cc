@@ -21,21 +21,21 @@ FilesystemOptions rewriting(unsigned percent) {
   return options;
 }
 
-std::string content_of(int file) {
+std::string content_number(int file) {
   return std::string(text_of(random_bytes(1 << 20, static_cast<std::uint64_t>(file))));
 }
 
 // A piece of each of the old files.
 std::string patchwork() {
   std::string content;
-  for (int file = 0; file < kOldFiles; ++file) content += content_of(file).substr(300'000, kPiece);
+  for (int file = 0; file < kOldFiles; ++file) content += content_number(file).substr(300'000, kPiece);
   return content;
 }
 
 // Each old file has a container of its own; then the patchwork is written, and all of it closed and opened again.
 InodeNumber write_all(TestFilesystem& filesystem) {
   for (int file = 0; file < kOldFiles; ++file) {
-    filesystem.make_file(kRootInode, "old-" + std::to_string(file), content_of(file));
+    filesystem.make_file(kRootInode, "old-" + std::to_string(file), content_number(file));
     EXPECT_TRUE(ok(filesystem->sync()));
     (void)filesystem->volume().containers().begin_new_container();
   }
@@ -63,7 +63,8 @@ TEST(Defragmenter, AFileOfPiecesLiesTogetherWhenItsVolumeIsClosed) {
   EXPECT_LE(statistics_of(filesystem, file).regions_read, 6u) << "one instead of those of nine files";
   EXPECT_EQ(filesystem.content(file), patchwork());
   for (int old = 0; old < kOldFiles; ++old)
-    EXPECT_TRUE(filesystem.content(value_of(filesystem.find("old-" + std::to_string(old)))) == content_of(old)) << old;
+    EXPECT_TRUE(filesystem.content(value_of(filesystem.find("old-" + std::to_string(old)))) == content_number(old))
+        << old;
 }
 
 TEST(Defragmenter, ZeroPercentStoresNothingAgain) {
@@ -103,9 +104,10 @@ TEST(Defragmenter, AReclaimBringsTheFormerCopiesBack) {
 // Two files of the same pieces of others, which are deleted; the newer one has them the other way round.
 TEST(Reclaim, WhatMovesLiesAsTheNewerOfTwoFilesNeedsIt) {
   constexpr int kPieces = 8;
-  const auto piece = [](int of) { return content_of(of).substr(200'000, 600'000); };
+  const auto piece = [](int of) { return content_number(of).substr(200'000, 600'000); };
   TestFilesystem filesystem(rewriting(0));
-  for (int file = 0; file < kPieces; ++file) filesystem.make_file(kRootInode, std::to_string(file), content_of(file));
+  for (int file = 0; file < kPieces; ++file)
+    filesystem.make_file(kRootInode, std::to_string(file), content_number(file));
   std::string forwards, backwards;
   for (int of = 0; of < kPieces; ++of) forwards += piece(of), backwards = piece(of) + backwards;
   filesystem.make_file(kRootInode, "older", forwards);

@@ -21,7 +21,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-using Kind = TreeChange::Kind;
+using ChangeKind = TreeChange::Kind;
 using RenameMode = Filesystem::RenameMode;
 
 std::string line_of(const TreeChange& change) {
@@ -85,7 +85,7 @@ TEST_F(TreeDiffTest, SaysWhatChanged) {
   const InodeNumber link = value_of(fs_->make_symlink(kRootInode, "link", "f", {})).inode;
   const auto changes = diff("a").changes;
   ASSERT_EQ(changes.size(), 3U);
-  EXPECT_EQ(changes[0], (TreeChange{.kind = Kind::kModified,
+  EXPECT_EQ(changes[0], (TreeChange{.kind = ChangeKind::kModified,
                                     .type = S_IFREG,
                                     .inode = file,
                                     .path = "f",
@@ -94,8 +94,8 @@ TEST_F(TreeDiffTest, SaysWhatChanged) {
                                     .size = 9,
                                     .old_size = 5}));
   EXPECT_EQ(changes[1],
-            (TreeChange{.kind = Kind::kRemoved, .type = S_IFREG, .inode = gone, .path = "gone", .old_size = 1}));
-  EXPECT_EQ(changes[2], (TreeChange{.kind = Kind::kAdded, .type = S_IFLNK, .inode = link, .path = "link"}));
+            (TreeChange{.kind = ChangeKind::kRemoved, .type = S_IFREG, .inode = gone, .path = "gone", .old_size = 1}));
+  EXPECT_EQ(changes[2], (TreeChange{.kind = ChangeKind::kAdded, .type = S_IFLNK, .inode = link, .path = "link"}));
 }
 
 TEST_F(TreeDiffTest, AFileThatAnotherReplacedWasModified) {
@@ -319,15 +319,15 @@ void expect_difference(const TreeDiff& diff, const WalkedTree& before, const Wal
   std::map<InodeNumber, const TreeChange*> modified;
   for (const TreeChange& change : diff.changes) {
     const bool is_replaced = change.old_inode != 0;
-    if (change.kind == Kind::kAdded || change.kind == Kind::kRenamed || is_replaced)
+    if (change.kind == ChangeKind::kAdded || change.kind == ChangeKind::kRenamed || is_replaced)
       come.emplace(change.inode, change.path);
-    if (change.kind == Kind::kRemoved) gone.emplace(change.inode, change.path);
-    if (change.kind == Kind::kRenamed) gone.emplace(change.inode, change.old_path);
+    if (change.kind == ChangeKind::kRemoved) gone.emplace(change.inode, change.path);
+    if (change.kind == ChangeKind::kRenamed) gone.emplace(change.inode, change.old_path);
     // A name that stays while the folders above it are renamed has another path in the older tree.
     if (is_replaced)
       for (const auto& [link, path] : after.at(change.inode).links)
         if (path == change.path) gone.emplace(change.old_inode, before.at(change.old_inode).links.at(link));
-    if (change.kind == Kind::kModified && !is_replaced) {
+    if (change.kind == ChangeKind::kModified && !is_replaced) {
       EXPECT_TRUE(modified.emplace(change.inode, &change).second);
       EXPECT_TRUE(paths_of(after.at(change.inode).links).contains(change.path)) << change.path;
     }

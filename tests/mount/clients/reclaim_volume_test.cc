@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kFileBytes = 8 << 20;
 
-std::string noise(unsigned seed) {
+std::string noise_of(unsigned seed) {
   std::mt19937 random(seed);
   std::string text(kFileBytes, '\0');
   for (char& c : text) c = static_cast<char>(random());
@@ -29,8 +29,8 @@ std::uint64_t container_bytes(const Path& volume) {
 class ReclaimVolumeTest : public testing::Test {
  protected:
   ReclaimVolumeTest() {
-    filesystem_.make_file(kRootInode, "kept", noise(1));
-    const InodeNumber deleted = filesystem_.make_file(kRootInode, "deleted", noise(2));
+    filesystem_.make_file(kRootInode, "kept", noise_of(1));
+    const InodeNumber deleted = filesystem_.make_file(kRootInode, "deleted", noise_of(2));
     filesystem_->forget(deleted, 1);
     EXPECT_TRUE(ok(filesystem_->sync()));
     EXPECT_TRUE(ok(filesystem_->unlink(kRootInode, "deleted")));
@@ -40,7 +40,7 @@ class ReclaimVolumeTest : public testing::Test {
 
   void expect_whole() {
     filesystem_.open();
-    EXPECT_EQ(filesystem_.content(value_of(filesystem_.find("kept"))), noise(1));
+    EXPECT_EQ(filesystem_.content(value_of(filesystem_.find("kept"))), noise_of(1));
   }
 
   TestFilesystem filesystem_;

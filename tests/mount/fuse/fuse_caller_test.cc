@@ -8,7 +8,7 @@
 namespace dedupfs {
 namespace {
 
-std::optional<ProcessRights> parsed(const std::string& text) {
+std::optional<ProcessRights> parsed_rights(const std::string& text) {
   std::istringstream status(text);
   return parse_process_status(status);
 }
@@ -16,16 +16,16 @@ std::optional<ProcessRights> parsed(const std::string& text) {
 TEST(FuseCaller, GroupsAndCapabilityComeFromTheStatus) {
   const std::string head = "Name:\tcat\nUid:\t1000\t1000\t1000\t1000\n";
 
-  EXPECT_EQ(parsed(head + "Groups:\t4 24 1000 \nCapEff:\t0000000000000010\n"),
+  EXPECT_EQ(parsed_rights(head + "Groups:\t4 24 1000 \nCapEff:\t0000000000000010\n"),
             (ProcessRights{.groups = {4, 24, 1000}, .fsetid = true}));
-  EXPECT_EQ(parsed(head + "Groups:\t \nCapEff:\t000001ffffffffef\n"), ProcessRights{});
+  EXPECT_EQ(parsed_rights(head + "Groups:\t \nCapEff:\t000001ffffffffef\n"), ProcessRights{});
 }
 
 TEST(FuseCaller, AStatusWithoutTheLinesSaysNothing) {
-  EXPECT_EQ(parsed(""), std::nullopt);
-  EXPECT_EQ(parsed("Groups:\t1\n"), std::nullopt);
-  EXPECT_EQ(parsed("Groups:\tnone\nCapEff:\t10\n"), std::nullopt);
-  EXPECT_EQ(parsed("Groups:\t1\nCapEff:\tx\n"), std::nullopt);
+  EXPECT_EQ(parsed_rights(""), std::nullopt);
+  EXPECT_EQ(parsed_rights("Groups:\t1\n"), std::nullopt);
+  EXPECT_EQ(parsed_rights("Groups:\tnone\nCapEff:\t10\n"), std::nullopt);
+  EXPECT_EQ(parsed_rights("Groups:\t1\nCapEff:\tx\n"), std::nullopt);
 }
 
 TEST(FuseCaller, OfAThreadThatIsNotThereNothingIsKnown) {

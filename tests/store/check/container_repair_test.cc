@@ -14,7 +14,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr char kVolume[] = "01234567-89ab-4def-8123-456789abcdef";
+constexpr char kRepairedVolume[] = "01234567-89ab-4def-8123-456789abcdef";
 
 // Containers as strings, and records of an index that refer to regions in them.
 class ContainerRepairTest : public testing::Test {
@@ -22,7 +22,7 @@ class ContainerRepairTest : public testing::Test {
   using Lines = std::vector<std::string>;
 
   // Three regions; not sealed.
-  static std::string container(std::uint32_t number, const std::string& volume = kVolume) {
+  static std::string container(std::uint32_t number, const std::string& volume = kRepairedVolume) {
     std::string bytes = encode_container_header({number, parse_uuid(volume).value()});
     for (std::uint64_t id = 1; id <= 3; ++id) bytes += region(100 * number + id);
     return bytes;
@@ -68,7 +68,7 @@ class ContainerRepairTest : public testing::Test {
   const TempDir directory_;
   const Superblock superblock_ = [] {
     Superblock superblock;
-    superblock.uuid = kVolume;
+    superblock.uuid = kRepairedVolume;
     return superblock;
   }();
   RegionOffsets regions_;

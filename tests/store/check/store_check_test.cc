@@ -27,7 +27,7 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
 
-constexpr std::size_t kChunkBytes = 5000;
+constexpr std::size_t kBytesOfEach = 5000;
 
 // A volume of two regions, with three chunks each, in one container. Tests damage it and look what the check finds.
 class StoreCheckTest : public testing::Test {
@@ -89,7 +89,7 @@ class StoreCheckTest : public testing::Test {
  private:
   static void put(Volume& volume, std::uint64_t seed) {
     std::vector<ByteBuffer> chunks;
-    for (std::uint64_t i = seed; i < seed + 3; ++i) chunks.push_back(random_bytes(kChunkBytes, i));
+    for (std::uint64_t i = seed; i < seed + 3; ++i) chunks.push_back(random_bytes(kBytesOfEach, i));
     std::promise<void> stored;
     const auto writer = volume.chunks().open_writer();
     writer->put({.owner = nullptr, .chunks = {chunks.begin(), chunks.end()}, .done = [&](auto ids) {
@@ -124,7 +124,7 @@ TEST_F(StoreCheckTest, TableKnowsTheLengthOfEachChunkAndOfNoOther) {
   check();
 
   const ChunkId first = first_extent().first;
-  EXPECT_EQ(table_.length_of(first), kChunkBytes);
+  EXPECT_EQ(table_.length_of(first), kBytesOfEach);
   EXPECT_EQ(table_.length_of(ChunkId{number_of(first) - 1}), std::nullopt);
   EXPECT_EQ(table_.length_of(ChunkId{table_.end()}), std::nullopt);
 }
@@ -310,7 +310,7 @@ class DeltaStoreCheckTest : public testing::Test {
     settings.delta = {.method = "odess+", .neighbours = 0};
     EXPECT_TRUE(Volume::create(path(), settings));
     std::vector<ByteBuffer> chunks;
-    for (std::uint64_t seed = 1; seed <= 3; ++seed) chunks.push_back(random_bytes(kChunkBytes, seed));
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) chunks.push_back(random_bytes(kBytesOfEach, seed));
     bases_ = put(chunks);
     for (ByteBuffer& chunk : chunks) chunk[100] ^= 1;
     deltas_ = put(chunks);

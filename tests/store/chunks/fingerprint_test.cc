@@ -26,7 +26,7 @@ TEST(Fingerprint, OfAListAreThoseOfItsChunks) {
   EXPECT_TRUE(fingerprints_of({}).empty());
 }
 
-RegionEntry entry(int number) {
+RegionEntry numbered_entry(int number) {
   RegionEntry made;
   made.id = ChunkId{static_cast<std::uint64_t>(number)};
   made.fingerprint = fingerprint_of(bytes_of(std::to_string(number)));
@@ -36,22 +36,22 @@ RegionEntry entry(int number) {
 TEST(FingerprintCache, FindsWhatWasInserted) {
   FingerprintCache cache(10);
 
-  cache.insert({entry(1), entry(2)});
+  cache.insert({numbered_entry(1), numbered_entry(2)});
 
-  EXPECT_EQ(cache.find(entry(2).fingerprint), ChunkId{2});
-  EXPECT_EQ(cache.find(entry(3).fingerprint), std::nullopt);
+  EXPECT_EQ(cache.find(numbered_entry(2).fingerprint), ChunkId{2});
+  EXPECT_EQ(cache.find(numbered_entry(3).fingerprint), std::nullopt);
 }
 
 TEST(FingerprintCache, ForgetsWhatIsNotAskedForAndKeepsWhatIs) {
   FingerprintCache cache(4);
 
-  cache.insert({entry(1), entry(2)});
+  cache.insert({numbered_entry(1), numbered_entry(2)});
   for (int number = 100; number < 120; ++number) {
-    cache.insert({entry(number)});
-    EXPECT_EQ(cache.find(entry(1).fingerprint), ChunkId{1}) << "after " << number;
+    cache.insert({numbered_entry(number)});
+    EXPECT_EQ(cache.find(numbered_entry(1).fingerprint), ChunkId{1}) << "after " << number;
   }
 
-  EXPECT_EQ(cache.find(entry(2).fingerprint), std::nullopt);
+  EXPECT_EQ(cache.find(numbered_entry(2).fingerprint), std::nullopt);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-constexpr UuidBytes kVolume{1, 2, 3};
+constexpr UuidBytes kReadVolume{1, 2, 3};
 constexpr std::size_t kLongestRegion = kRegionHeaderBytes + kMaxRegionDirectoryBytes + kMaxRegionPayloadBytes;
 
 class ContainerReaderTest : public testing::Test {
@@ -27,7 +27,7 @@ class ContainerReaderTest : public testing::Test {
   // Container 1 has `sample` at the place that comes back, between two other regions.
   RegionRange put(const SampleRegion& sample) {
     const std::string region = sample.encode();
-    std::string bytes = encode_container_header({1, kVolume}) + one_chunk(1000, 500).encode();
+    std::string bytes = encode_container_header({1, kReadVolume}) + one_chunk(1000, 500).encode();
     const auto offset = static_cast<std::uint32_t>(bytes.size());
     bytes_ = bytes + region + one_chunk(1001, 50'000).encode();
     containers_.put(1, bytes_);
@@ -73,7 +73,7 @@ class ContainerReaderTest : public testing::Test {
 TEST_F(ContainerReaderTest, ARegionOfKnownLengthIsOneRead) {
   for (const SampleRegion& sample : samples()) {
     const RegionRange range = put(sample);
-    ContainerReader reader(containers_, kVolume);
+    ContainerReader reader(containers_, kReadVolume);
     warm_up(reader);
 
     expect_is(reader.read(range), sample);
@@ -87,7 +87,7 @@ TEST_F(ContainerReaderTest, ARegionOfKnownLengthIsOneRead) {
 TEST_F(ContainerReaderTest, ARegionOfUnknownLengthIsTwoReadsAtMost) {
   for (const SampleRegion& sample : samples()) {
     const RegionRange range = put(sample);
-    ContainerReader reader(containers_, kVolume);
+    ContainerReader reader(containers_, kReadVolume);
     warm_up(reader);
 
     expect_is(reader.read({range.place}), sample);
@@ -99,7 +99,7 @@ TEST_F(ContainerReaderTest, ARegionOfUnknownLengthIsTwoReadsAtMost) {
 TEST_F(ContainerReaderTest, ARawPayloadStaysWhereItWasRead) {
   const auto sample = one_chunk(6, 300'000);
   const RegionRange range = put(sample);
-  ContainerReader reader(containers_, kVolume);
+  ContainerReader reader(containers_, kReadVolume);
 
   const auto region = reader.read(range);
 
@@ -111,7 +111,7 @@ TEST_F(ContainerReaderTest, ARawPayloadStaysWhereItWasRead) {
 TEST_F(ContainerReaderTest, AnyLengthMayBeWrong) {
   for (const SampleRegion& sample : samples()) {
     const RegionRange range = put(sample);
-    ContainerReader reader(containers_, kVolume);
+    ContainerReader reader(containers_, kReadVolume);
     for (const std::uint32_t disk_bytes :
          {1u, 63u, 64u, 65u, 200u, range.disk_bytes / 2, range.disk_bytes - 1, range.disk_bytes + 1,
           range.disk_bytes + 20'000, std::numeric_limits<std::uint32_t>::max()}) {
@@ -127,7 +127,7 @@ TEST_F(ContainerReaderTest, WhatWasReadBehindARawRegionIsNotKept) {
   const RegionRange range = put(one_chunk(6, 1000));
   for (const std::size_t size : {bytes_.size(), std::size_t{range.place.offset + range.disk_bytes}}) {
     containers_.put(1, bytes_.substr(0, size));
-    ContainerReader reader(containers_, kVolume);
+    ContainerReader reader(containers_, kReadVolume);
 
     const auto region = reader.read({range.place, std::numeric_limits<std::uint32_t>::max()});
 
@@ -145,7 +145,7 @@ TEST_F(ContainerReaderTest, DamageIsFoundWhateverTheLengthSays) {
       std::string damaged = whole;
       damaged[at] = static_cast<char>(damaged[at] ^ 1);
       containers_.put(1, damaged);
-      ContainerReader reader(containers_, kVolume);
+      ContainerReader reader(containers_, kReadVolume);
       for (const std::uint32_t disk_bytes : {0u, range.disk_bytes, range.disk_bytes + 100}) {
         expect_damage(reader.read({range.place, disk_bytes}), "");
         EXPECT_FALSE(reader.verify({range.place, disk_bytes}));
@@ -159,7 +159,7 @@ TEST_F(ContainerReaderTest, ARegionThatTheContainerDoesNotHoldToItsEndIsDamaged)
   const std::size_t end = range.place.offset + range.disk_bytes;
   for (const std::size_t size : {end - 1, end - 10'000, range.place.offset + kRegionHeaderBytes}) {
     containers_.put(1, bytes_.substr(0, size));
-    ContainerReader reader(containers_, kVolume);
+    ContainerReader reader(containers_, kReadVolume);
     const std::string reason = "the container ends within it, at " + std::to_string(size);
     for (const std::uint32_t disk_bytes : {0u, range.disk_bytes, range.disk_bytes + 100})
       expect_damage(reader.read({range.place, disk_bytes}), reason);
@@ -167,13 +167,13 @@ TEST_F(ContainerReaderTest, ARegionThatTheContainerDoesNotHoldToItsEndIsDamaged)
     EXPECT_FALSE(reader.read_directory(range.place));
   }
   containers_.put(1, bytes_.substr(0, range.place.offset + kRegionHeaderBytes - 1));
-  ContainerReader reader(containers_, kVolume);
+  ContainerReader reader(containers_, kReadVolume);
   expect_damage(reader.read(range), "it is outside of the container, which has ");
 }
 
 TEST_F(ContainerReaderTest, HeaderAndDirectoryAreReadAlone) {
   const RegionRange range = put(one_chunk(6, 300'000));
-  ContainerReader reader(containers_, kVolume);
+  ContainerReader reader(containers_, kReadVolume);
   warm_up(reader);
 
   EXPECT_EQ(reader.read_header(range.place)->disk_length(), range.disk_bytes);
@@ -184,7 +184,7 @@ TEST_F(ContainerReaderTest, HeaderAndDirectoryAreReadAlone) {
 
 TEST_F(ContainerReaderTest, TheHeaderOfAContainerIsLookedAtOnce) {
   const RegionRange range = put(one_chunk(6, 1000));
-  ContainerReader reader(containers_, kVolume);
+  ContainerReader reader(containers_, kReadVolume);
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(reader.read(range));
 
   const auto reads = containers_.take_reads();
@@ -206,7 +206,7 @@ TEST_F(ContainerReaderTest, AContainerOfAnotherVolumeIsRefusedEachTime) {
 
 TEST_F(ContainerReaderTest, AContainerThatIsMissingIsDamageToThoseWhoWereLedToIt) {
   const RegionRange range = put(one_chunk(6, 1000));
-  ContainerReader reader(containers_, kVolume);
+  ContainerReader reader(containers_, kReadVolume);
   ASSERT_TRUE(reader.read(range));
   ASSERT_TRUE(containers_.remove(1));
 
@@ -217,7 +217,7 @@ TEST_F(ContainerReaderTest, AContainerThatIsMissingIsDamageToThoseWhoWereLedToIt
 TEST_F(ContainerReaderTest, AnErrorOfTheBackendIsNotKept) {
   const auto sample = one_chunk(6, 1000);
   const RegionRange range = put(sample);
-  ContainerReader reader(containers_, kVolume);
+  ContainerReader reader(containers_, kReadVolume);
   int failures = 2;  // of the container's header, then of the region
   containers_.fault = [&](const MemoryContainers::Read& read) -> std::optional<Error> {
     if (failures == 0 || (failures == 1) != (read.offset != 0)) return std::nullopt;

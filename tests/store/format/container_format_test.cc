@@ -7,7 +7,7 @@
 namespace dedupfs {
 namespace {
 
-constexpr char kUuid[] = "01234567-89ab-4cde-8f01-23456789abcd";
+constexpr char kContainerUuid[] = "01234567-89ab-4cde-8f01-23456789abcd";
 
 TEST(ContainerName, IsTenDigitsAndOneSpelling) {
   EXPECT_EQ(container_name(1), "0000000001.container");
@@ -19,7 +19,7 @@ TEST(ContainerName, IsTenDigitsAndOneSpelling) {
 
 // docs/format.md, "Container": bytes that lie on disks already.
 TEST(ContainerFormat, HeaderAndTrailerAreWrittenAsEver) {
-  EXPECT_EQ(hex(encode_container_header({7, *parse_uuid(kUuid)})),
+  EXPECT_EQ(hex(encode_container_header({7, *parse_uuid(kContainerUuid)})),
             "444450434e54523101000000070000000123456789ab4cde8f0123456789abcd00000000000000000000000000000000"
             "00000000000000005ff994ec9450905f");
   EXPECT_EQ(hex(encode_container_trailer({7, 3, 5000})),
@@ -28,7 +28,7 @@ TEST(ContainerFormat, HeaderAndTrailerAreWrittenAsEver) {
 }
 
 TEST(ContainerFormat, EveryFlippedBitOfHeaderAndTrailerIsNoticed) {
-  const std::string header = encode_container_header({7, *parse_uuid(kUuid)});
+  const std::string header = encode_container_header({7, *parse_uuid(kContainerUuid)});
   const std::string trailer = encode_container_trailer({7, 100, 5000});
   ASSERT_TRUE(decode_container_header(bytes_of(header)));
   ASSERT_TRUE(decode_container_trailer(bytes_of(trailer)));
@@ -45,7 +45,7 @@ TEST(ContainerFormat, EveryFlippedBitOfHeaderAndTrailerIsNoticed) {
 }
 
 TEST(ContainerFormat, HeaderAndTrailerAreReadAsTheyWereWritten) {
-  const ContainerHeader header{7, *parse_uuid(kUuid)};
+  const ContainerHeader header{7, *parse_uuid(kContainerUuid)};
   const ContainerTrailer trailer{4294967295u, 100, 5'000'000'000u};
 
   EXPECT_EQ(decode_container_header(bytes_of(encode_container_header(header))), header);
@@ -55,9 +55,9 @@ TEST(ContainerFormat, HeaderAndTrailerAreReadAsTheyWereWritten) {
 }
 
 TEST(ContainerFormat, AUuidIsReadWithHyphensOrWithout) {
-  EXPECT_EQ(*parse_uuid("0123456789ab4cde8f0123456789abcd"), *parse_uuid(kUuid));
-  EXPECT_EQ(parse_uuid(kUuid)->front(), 0x01);
-  EXPECT_EQ(parse_uuid(kUuid)->back(), 0xcd);
+  EXPECT_EQ(*parse_uuid("0123456789ab4cde8f0123456789abcd"), *parse_uuid(kContainerUuid));
+  EXPECT_EQ(parse_uuid(kContainerUuid)->front(), 0x01);
+  EXPECT_EQ(parse_uuid(kContainerUuid)->back(), 0xcd);
   EXPECT_EQ(parse_uuid("").error().code(), ErrorCode::kInvalidArgument);
 }
 

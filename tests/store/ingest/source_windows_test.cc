@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kWindowChunkBytes = 30'000;
 
-ByteBuffer content_of(std::uint64_t id) {
+ByteBuffer content_of_chunk(std::uint64_t id) {
   return random_bytes(kWindowChunkBytes + id * 7, id);
 }
 
@@ -21,7 +21,7 @@ class SourceWindowsTest : public testing::Test {
   static JoinedChunks source_of(const std::vector<std::uint64_t>& numbers) {
     JoinedChunks source;
     for (const std::uint64_t number : numbers) {
-      const auto bytes = std::make_shared<ByteBuffer>(content_of(number));
+      const auto bytes = std::make_shared<ByteBuffer>(content_of_chunk(number));
       source.append({*bytes, bytes});
     }
     return source;
@@ -30,7 +30,7 @@ class SourceWindowsTest : public testing::Test {
   // Returns by how much the source moved on.
   std::size_t expect_view(const std::vector<std::uint64_t>& numbers) {
     ByteBuffer expected;
-    for (const std::uint64_t number : numbers) expected = joined(std::move(expected), content_of(number));
+    for (const std::uint64_t number : numbers) expected = joined(std::move(expected), content_of_chunk(number));
     const JoinedChunks source = source_of(numbers);
     const auto view = windows_.view(ids_of(numbers), source);
     EXPECT_TRUE(std::ranges::equal(view.bytes, expected));
@@ -43,10 +43,10 @@ class SourceWindowsTest : public testing::Test {
 TEST_F(SourceWindowsTest, SourceMovesOn) {
   EXPECT_EQ(expect_view({1, 2, 3}), MatchFinder::kAnew);
   EXPECT_EQ(expect_view({1, 2, 3}), 0u);
-  EXPECT_EQ(expect_view({2, 3, 4}), content_of(1).size());
+  EXPECT_EQ(expect_view({2, 3, 4}), content_of_chunk(1).size());
   EXPECT_EQ(expect_view({2, 3, 4, 5, 6}), 0u);
-  EXPECT_EQ(expect_view({6, 9}),
-            content_of(2).size() + content_of(3).size() + content_of(4).size() + content_of(5).size());
+  EXPECT_EQ(expect_view({6, 9}), content_of_chunk(2).size() + content_of_chunk(3).size() + content_of_chunk(4).size() +
+                                     content_of_chunk(5).size());
 }
 
 TEST_F(SourceWindowsTest, WhatIsNotAllOfTheRestOfTheOneBeforeIsAnother) {
@@ -58,8 +58,8 @@ TEST_F(SourceWindowsTest, WhatIsNotAllOfTheRestOfTheOneBeforeIsAnother) {
 TEST_F(SourceWindowsTest, StreamsTakeTurns) {
   expect_view({1, 2, 3});
   expect_view({11, 12, 13});
-  EXPECT_EQ(expect_view({2, 3, 4}), content_of(1).size());
-  EXPECT_EQ(expect_view({12, 13, 14}), content_of(11).size());
+  EXPECT_EQ(expect_view({2, 3, 4}), content_of_chunk(1).size());
+  EXPECT_EQ(expect_view({12, 13, 14}), content_of_chunk(11).size());
 }
 
 TEST_F(SourceWindowsTest, TheOneThatWasUsedLeastRecentlyIsGivenUp) {
@@ -82,14 +82,14 @@ TEST_F(SourceWindowsTest, LongSourcesAreNotKept) {
 }
 
 TEST_F(SourceWindowsTest, SourceInOnePieceIsNotCopied) {
-  const auto bytes = std::make_shared<ByteBuffer>(joined(content_of(1), content_of(2)));
+  const auto bytes = std::make_shared<ByteBuffer>(joined(content_of_chunk(1), content_of_chunk(2)));
   JoinedChunks source;
-  source.append({ByteSpan(*bytes).first(content_of(1).size()), bytes});
-  source.append({ByteSpan(*bytes).subspan(content_of(1).size()), bytes});
+  source.append({ByteSpan(*bytes).first(content_of_chunk(1).size()), bytes});
+  source.append({ByteSpan(*bytes).subspan(content_of_chunk(1).size()), bytes});
 
   EXPECT_EQ(windows_.view(ids_of({1, 2}), source).bytes.data(), bytes->data());
 
-  EXPECT_EQ(expect_view({2, 3}), content_of(1).size()) << "the finder knows it nevertheless";
+  EXPECT_EQ(expect_view({2, 3}), content_of_chunk(1).size()) << "the finder knows it nevertheless";
 }
 
 TEST_F(SourceWindowsTest, AnythingThatFollowsAnythingIsAsItShouldBe) {

@@ -175,7 +175,7 @@ TEST(ReclaimCopyForward, WhatMovesIsCompressedForGood) {
 TEST(ReclaimCopyForward, SmallContainersAreJoined) {
   ReclaimedVolume volume;
   for (std::uint64_t i = 0; i < 5; ++i) {
-    volume.keep(chunk(i));
+    volume.keep(random_chunk(i));
     volume.begin_container();
   }
   ASSERT_THAT(volume.containers(), SizeIs(5));
@@ -230,7 +230,7 @@ TEST(ReclaimCopyForward, WithoutRoomToMoveOnlyEmptyContainersGo) {
 
 TEST(ReclaimCopyForward, AContainerThatCannotBeRemovedIsTakenByTheNextReclaim) {
   ReclaimedVolume volume;
-  volume.keep(chunk(0));
+  volume.keep(random_chunk(0));
   volume.begin_container();
   const auto ids = volume.keep(chunks(1, 10));
   for (const ChunkId id : ids) volume.drop(id);
@@ -260,14 +260,14 @@ TEST(ReclaimCopyForward, WhatWasDroppedBeforeIsForgottenAndWhatIsDroppedMeanwhil
   reclaim(volume);
 
   EXPECT_EQ(volume.volume().chunks().dropped().count(), 100u);
-  volume.keep(chunk(50));
+  volume.keep(random_chunk(50));
   volume.expect_kept_for_good();
   EXPECT_EQ(volume.volume().chunks().dropped().count(), 100u) << "remembered over mounts";
 }
 
 TEST(ReclaimCopyForward, OneThatWasInterruptedForgetsNothingOfWhatWasDropped) {
   ReclaimedVolume volume;
-  volume.keep(chunk(0));
+  volume.keep(random_chunk(0));
   volume.volume().chunks().dropped().add(5000);
   volume.progress = [](ReclaimPhase) -> Result<void> { return stopped(); };
 

@@ -14,13 +14,13 @@
 namespace dedupfs {
 namespace {
 
-constexpr std::size_t kContainers = 4;
+constexpr std::size_t kFullContainers = 4;
 constexpr std::size_t kInEach = 100;
 
 // The newest file takes a chunk of each container in turn.
 void scatter(ReclaimedVolume& volume, std::size_t in_each = kInEach) {
   std::vector<std::vector<ChunkId>> ids;
-  for (std::size_t i = 0; i < kContainers; ++i) {
+  for (std::size_t i = 0; i < kFullContainers; ++i) {
     ids.push_back(volume.keep(chunks(i * in_each, (i + 1) * in_each)));
     volume.begin_container();
   }
@@ -72,7 +72,7 @@ TEST_F(GatheringTest, BringsTogetherWhatTheNewestFileNeedsAndChangesNoByte) {
 
   ASSERT_TRUE(findings) << findings.error().message();
   EXPECT_EQ(jumps(volume_), 1u) << "to the first region";
-  EXPECT_EQ(findings->emptied_containers, kContainers);
+  EXPECT_EQ(findings->emptied_containers, kFullContainers);
   EXPECT_LT(volume_.container_bytes(), before + before / 50);
   EXPECT_TRUE(volume_.check().empty());
   volume_.expect_kept_for_good();
@@ -101,7 +101,7 @@ TEST_F(GatheringTest, TakesNoMoreThanItsShareOfWhatWasStoredSinceTheLastTime) {
 
   scatter(volume_);
   volume_.gather_percent = 10;
-  const std::uint64_t new_bytes = kContainers * kInEach * kChunkBytes;
+  const std::uint64_t new_bytes = kFullContainers * kInEach * kChunkBytes;
   const auto a_tenth = settle(volume_);
 
   ASSERT_TRUE(a_tenth);
@@ -197,7 +197,7 @@ TEST_F(GatheringTest, OneThatIsStoppedWhileItEmptiesContainersCountsTheGarbageOf
 
   const double in_a_container = kInEach * kChunkBytes;
   const auto garbage = static_cast<double>(volume_.volume().chunks().dropped().count());
-  EXPECT_NEAR(garbage, (kContainers - 1) * in_a_container, in_a_container / 10);
+  EXPECT_NEAR(garbage, (kFullContainers - 1) * in_a_container, in_a_container / 10);
   const auto again = settle(volume_);
   ASSERT_TRUE(again);
   EXPECT_EQ(again->stored_bytes, 0u);

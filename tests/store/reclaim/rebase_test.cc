@@ -30,7 +30,7 @@ class RebaseTest : public testing::Test {
   // Each made from the one before.
   std::vector<ChunkId> keep_versions(std::size_t count) {
     std::vector<ChunkId> ids;
-    ByteBuffer version = chunk(1);
+    ByteBuffer version = random_chunk(1);
     for (std::size_t i = 0; i < count; ++i) {
       version[(i * 977) % version.size()] ^= 0x55;
       ids.push_back(keep(version));
@@ -98,10 +98,10 @@ class RebaseOfSiblings : public RebaseTest {
 };
 
 TEST_F(RebaseOfSiblings, OneTakesTheBasesPlaceAndTheOthersAreMadeFromIt) {
-  const ChunkId base = keep(chunk(1));
+  const ChunkId base = keep(random_chunk(1));
   std::vector<ChunkId> siblings;
   for (std::size_t i = 0; i < 4; ++i) {
-    ByteBuffer sibling = chunk(1);
+    ByteBuffer sibling = random_chunk(1);
     sibling[1000 * i] ^= 1;
     siblings.push_back(keep(sibling));
     ASSERT_THAT(volume_.sources_of(siblings.back()), ElementsAre(base));
@@ -157,14 +157,15 @@ class RebaseOfOversizedChunks : public RebaseTest {
   // delta; all such are made from one chunk, which goes too.
   std::vector<ChunkId> keep_oversized(std::size_t count) {
     const ByteBuffer root = random_bytes(2 * kPart, 1);
-    dropped_.push_back(volume_.keep({chunk(2), root, chunk(3)})[1]);
+    dropped_.push_back(volume_.keep({random_chunk(2), root, random_chunk(3)})[1]);
     std::vector<ByteBuffer> contents;
     for (std::size_t i = 0; i < count; ++i) {
       ByteBuffer version = root;
       version[100 * i] ^= 1;
-      const ByteBuffer like = chunk(440 + i);
+      const ByteBuffer like = random_chunk(440 + i);
       volume_.begin_container();
-      const auto ids = volume_.keep({chunk(200 + i), version, like, chunk(300 + i), chunk(500 + i)});
+      const auto ids =
+          volume_.keep({random_chunk(200 + i), version, like, random_chunk(300 + i), random_chunk(500 + i)});
       dropped_.push_back(ids[1]);
       contents.push_back(like);
       std::ranges::copy_n(root.end() - kPart, kPart, contents.back().begin());
@@ -203,7 +204,7 @@ TEST_F(RebaseOfOversizedChunks, TheirBasesStayWhereTheyTakeMoreThanThose) {
 
 TEST_F(RebaseTest, WhereTooLittleWouldComeBackNothingIsStoredAnew) {
   const auto versions = keep_versions(2);
-  keep(chunk(50));
+  keep(random_chunk(50));
   volume_.drop(versions[0]);
   volume_.settings.bases_left = 0.5;
 
@@ -338,8 +339,8 @@ TEST_F(RebaseTest, AnIndexThatIsRebuiltFromTheContainersHasWhatWasStoredLast) {
 // Where a chunk was is remembered over commits, and what its old copy was made from may be gone.
 TEST(ReadingWhatWasStoredAnew, ADeltaWhoseOldPlaceIsRememberedIsReadFromTheNewOne) {
   SampleStore store;
-  const ByteBuffer content = edited(chunk(1));
-  store.put(1, chunk(1)).put_delta(2, content, {1});
+  const ByteBuffer content = edited(random_chunk(1));
+  store.put(1, random_chunk(1)).put_delta(2, content, {1});
   ChunkReader reader = store.make_reader(0);
   (void)reader.is_cached(ChunkId{2});  // looks up where it is, and not where its source is
 

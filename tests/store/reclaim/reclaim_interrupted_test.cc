@@ -24,7 +24,7 @@ class InterruptedReclaim : public testing::Test {
  protected:
   InterruptedReclaim() {
     for (std::uint64_t i = 0; i < 4; ++i) {
-      contents_.push_back(chunk(i));
+      contents_.push_back(random_chunk(i));
       for (int version = 0; version < 3; ++version) contents_.push_back(edited(contents_.back(), version));
     }
     for (const ByteBuffer& content : contents_) {
@@ -281,8 +281,8 @@ TEST_F(ReclaimOfDamage, ARegionThatCannotBeReadStaysWithItsContainer) {
   expect_all_but_region(1);
   // The content comes again, and heals what was lost.
   EXPECT_THAT(volume_.read(ids_[7]), HasSubstr("error: "));
-  EXPECT_EQ(volume_.put({chunk(12)}).at(0), ids_[7]);
-  EXPECT_TRUE(volume_.reads_as(ids_[7], chunk(12)));
+  EXPECT_EQ(volume_.put({random_chunk(12)}).at(0), ids_[7]);
+  EXPECT_TRUE(volume_.reads_as(ids_[7], random_chunk(12)));
 }
 
 TEST_F(ReclaimOfDamage, TheDeadOfARegionWithoutItsDirectoryStayAndAreNobodysReference) {
@@ -295,8 +295,8 @@ TEST_F(ReclaimOfDamage, TheDeadOfARegionWithoutItsDirectoryStayAndAreNobodysRefe
   EXPECT_EQ(findings->erased_chunks, 4u);
   EXPECT_TRUE(volume_.has(ids_[5]));
   expect_all_but_region(1);
-  EXPECT_EQ(volume_.keep(chunk(10)), ids_[5]);
-  EXPECT_TRUE(volume_.reads_as(ids_[5], chunk(10))) << "stored from what came, not found";
+  EXPECT_EQ(volume_.keep(random_chunk(10)), ids_[5]);
+  EXPECT_TRUE(volume_.reads_as(ids_[5], random_chunk(10))) << "stored from what came, not found";
 }
 
 TEST_F(ReclaimOfDamage, AContainerWithADamagedHeaderStays) {
@@ -332,13 +332,13 @@ TEST(ReclaimOfTwins, AChunkOutlivesTheOneThatItsFingerprintLedTo) {
   const auto ids = volume.keep(chunks(0, 5));
   ASSERT_TRUE(volume.commit());
   for (std::uint64_t i = 10; i < 20; ++i) {  // so that the twin is no neighbour
-    volume.keep(chunk(i));
+    volume.keep(random_chunk(i));
     ASSERT_TRUE(volume.commit());
   }
   volume.drop(ids[1]);
   ChunkId twin{};
   volume.at_erased_extent(0, 0, [&] {
-    twin = volume.keep(chunk(1));
+    twin = volume.keep(random_chunk(1));
     return stopped();
   });
   ASSERT_FALSE(volume.reclaim());
@@ -353,7 +353,7 @@ TEST(ReclaimOfTwins, AChunkOutlivesTheOneThatItsFingerprintLedTo) {
   EXPECT_FALSE(volume.has(twin));
   EXPECT_THAT(volume.check("error: "), IsEmpty());
   volume.expect_kept_for_good();
-  EXPECT_TRUE(volume.reads_as(volume.keep(chunk(1)), chunk(1)));
+  EXPECT_TRUE(volume.reads_as(volume.keep(random_chunk(1)), random_chunk(1)));
 }
 
 }  // namespace

@@ -153,7 +153,7 @@ TEST(Reclaim, ContentThatComesBackAfterwardsIsStoredAnew) {
   volume.drop(ids[1]);
   reclaim(volume);
 
-  const ChunkId again = volume.keep(chunk(1));
+  const ChunkId again = volume.keep(random_chunk(1));
 
   EXPECT_NE(again, ids[1]);
   volume.expect_kept_for_good();
@@ -187,7 +187,7 @@ class ReclaimOfDeltas : public testing::Test {
   // Each was made from the one before.
   std::vector<ChunkId> keep_versions(std::size_t count) {
     std::vector<ChunkId> ids;
-    ByteBuffer version = chunk(1);
+    ByteBuffer version = random_chunk(1);
     for (std::size_t i = 0; i < count; ++i) {
       version[(i * 977) % version.size()] ^= 0x55;
       ids.push_back(volume_.keep(version));
@@ -277,7 +277,7 @@ TEST_F(ReclaimOfDeltas, ADeltaThatIsMadeWhileMarkingKeepsItsSources) {
 
 TEST_F(ReclaimOfDeltas, NoDeltaIsMadeFromTheDeadWhileTheyAreErased) {
   const auto versions = keep_versions(4);
-  volume_.keep(chunk(50));
+  volume_.keep(random_chunk(50));
   const ByteBuffer next = near(versions[3]);
   for (const ChunkId id : versions) volume_.drop(id);
   ChunkId made{};
@@ -304,7 +304,7 @@ TEST_F(ReclaimOfDeltas, NoDeltaIsMadeFromTheDeadAfterwards) {
   ASSERT_EQ(findings.erased_chunks, 1u);
   ASSERT_EQ(findings.emptied_containers, 0u);
 
-  const auto stream = volume_.keep({chunk(0), next});
+  const auto stream = volume_.keep({random_chunk(0), next});
 
   ASSERT_EQ(stream[0], ids[0]);
   ASSERT_TRUE(volume_.commit());
@@ -322,8 +322,8 @@ TEST_F(ReclaimOfDeltas, FeaturesOfTheDeadAreForgotten) {
   reclaim(volume_);
 
   EXPECT_EQ(volume_.entries(Family::kFeatureIndex), features / 2);
-  const ChunkId like_dead = volume_.keep(edited(chunk(0)));
-  const ChunkId like_live = volume_.keep(edited(chunk(1)));
+  const ChunkId like_dead = volume_.keep(edited(random_chunk(0)));
+  const ChunkId like_live = volume_.keep(edited(random_chunk(1)));
   ASSERT_TRUE(volume_.commit());
   EXPECT_FALSE(volume_.is_delta(like_dead));
   EXPECT_TRUE(volume_.is_delta(like_live));
@@ -335,8 +335,8 @@ TEST(Reclaim, ADuplicateThatComesWhileMarkingIsLive) {
   ReclaimedVolume volume;
   const auto ids = volume.keep(chunks(0, 6));
   volume.drop(ids, {1, 2, 4});
-  volume.while_marking = [&] { EXPECT_EQ(volume.keep(chunk(1)), ids[1]); };
-  volume.before_erasing = [&] { EXPECT_EQ(volume.keep(chunk(4)), ids[4]); };
+  volume.while_marking = [&] { EXPECT_EQ(volume.keep(random_chunk(1)), ids[1]); };
+  volume.before_erasing = [&] { EXPECT_EQ(volume.keep(random_chunk(4)), ids[4]); };
 
   EXPECT_EQ(reclaim(volume).erased_chunks, 1u);
 
@@ -347,11 +347,11 @@ TEST(Reclaim, ADuplicateThatComesWhileMarkingIsLive) {
 TEST(Reclaim, NewContentThatComesWhileMarkingIsLive) {
   ReclaimedVolume volume;
   volume.keep(chunks(0, 3));
-  volume.while_marking = [&] { volume.keep(chunk(10)); };
+  volume.while_marking = [&] { volume.keep(random_chunk(10)); };
   volume.before_erasing = [&] {
-    volume.keep(chunk(11));
+    volume.keep(random_chunk(11));
     EXPECT_TRUE(volume.commit());
-    volume.keep(chunk(12));
+    volume.keep(random_chunk(12));
   };
 
   EXPECT_EQ(reclaim(volume).erased_chunks, 0u);
@@ -364,16 +364,16 @@ TEST(Reclaim, ADuplicateThatComesWhileErasingIsStoredAnewOnce) {
   ReclaimedVolume volume;
   const auto ids = volume.keep(chunks(0, 6));
   volume.begin_container();
-  volume.keep(chunk(6));
+  volume.keep(random_chunk(6));
   ASSERT_TRUE(volume.commit());
   volume.drop(ids, {1, 4});
   bool was_erasing = false;
   volume.at_erased_extent(0, 1, [&]() -> Result<void> {
     was_erasing = true;
-    EXPECT_EQ(volume.keep(chunk(0)), ids[0]);
-    const ChunkId again = volume.keep(chunk(1));
+    EXPECT_EQ(volume.keep(random_chunk(0)), ids[0]);
+    const ChunkId again = volume.keep(random_chunk(1));
     EXPECT_NE(again, ids[1]);
-    EXPECT_EQ(volume.keep(chunk(1)), again);
+    EXPECT_EQ(volume.keep(random_chunk(1)), again);
     return {};
   });
 
@@ -392,9 +392,9 @@ TEST(Reclaim, WhatIsWrittenWhileContainersAreSweptStays) {
   bool was_copying = false;
   volume.progress = [&](ReclaimPhase phase) -> Result<void> {
     if (phase != ReclaimPhase::kCopyForward || std::exchange(was_copying, true)) return {};
-    EXPECT_EQ(volume.keep(chunk(0)), ids[0]);
-    volume.keep(chunk(1));
-    volume.keep(chunk(20));
+    EXPECT_EQ(volume.keep(random_chunk(0)), ids[0]);
+    volume.keep(random_chunk(1));
+    volume.keep(random_chunk(20));
     return {};
   };
 
@@ -408,7 +408,7 @@ TEST(Reclaim, WhatIsWrittenWhileContainersAreSweptStays) {
 TEST(Reclaim, AScrubThatItOvertakesTakesNothingForDamaged) {
   ReclaimedVolume volume;
   for (std::uint64_t i = 0; i < 4; ++i) {
-    volume.keep(chunk(i));
+    volume.keep(random_chunk(i));
     volume.begin_container();
   }
   volume.drop(std::prev(volume.kept().end())->first);

@@ -10,7 +10,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 constexpr std::uint32_t kRegion = 512 << 10;
-constexpr std::uint32_t kChunk = 32 << 10;  // a sixteenth of a region
+constexpr std::uint32_t kBytesOfChunk = 32 << 10;  // a sixteenth of a region
 
 class DefragmentationPlanTest : public testing::Test {
  protected:
@@ -42,7 +42,7 @@ class DefragmentationPlanTest : public testing::Test {
  private:
   std::uint32_t add(std::uint32_t container, std::uint32_t offset, bool is_delta) {
     const auto at = static_cast<std::uint32_t>(needed_.chunks.size());
-    needed_.chunks.push_back({ChunkId{100 + at}, {container, offset}, kRegion, kChunk, is_delta});
+    needed_.chunks.push_back({ChunkId{100 + at}, {container, offset}, kRegion, kBytesOfChunk, is_delta});
     return at;
   }
 };
@@ -80,11 +80,11 @@ TEST_F(DefragmentationPlanTest, TheBudgetIsForThoseThatSaveMostReadsForTheirByte
   const std::uint32_t near = need_delta(3, {4});
   const std::uint32_t far = need_delta(5, {6, 7, 8});
 
-  limits_.moved_bytes = limits_.grown_bytes = kChunk;
+  limits_.moved_bytes = limits_.grown_bytes = kBytesOfChunk;
   EXPECT_THAT(plan(), ElementsAre(small, far));
-  limits_.moved_bytes = 2 * kChunk;
+  limits_.moved_bytes = 2 * kBytesOfChunk;
   EXPECT_THAT(plan(), ElementsAre(first, small, far));
-  limits_.grown_bytes = 2 * kChunk;
+  limits_.grown_bytes = 2 * kBytesOfChunk;
   EXPECT_THAT(plan(), ElementsAre(first, small, near, far));
   limits_.moved_bytes = 0;
   EXPECT_THAT(plan(), ElementsAre(near, far));

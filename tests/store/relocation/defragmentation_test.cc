@@ -83,7 +83,7 @@ TEST_F(DefragmentationTest, TheBudgetIsKept) {
 TEST_F(DefragmentationTest, ContentThatComesAgainIsFoundWhereItIsNow) {
   rewrite(needed_);
 
-  EXPECT_THAT(volume_.put({chunk(7)}), ElementsAre(needed_[0]));
+  EXPECT_THAT(volume_.put({random_chunk(7)}), ElementsAre(needed_[0]));
 }
 
 TEST_F(DefragmentationTest, AReclaimTakesTheFormerCopies) {
@@ -118,19 +118,19 @@ TEST_F(DefragmentationTest, WhatIsBeingStoredAnewIsLeftToWhoDoesIt) {
   volume_.damage_payload_of(needed_[0]);
   volume_.reopen();
   ASSERT_FALSE(volume_.volume().chunks().get(needed_[0]));
-  ASSERT_THAT(volume_.put({chunk(7)}), ElementsAre(needed_[0]));
+  ASSERT_THAT(volume_.put({random_chunk(7)}), ElementsAre(needed_[0]));
 
   EXPECT_EQ(rewrite({needed_[0], needed_[1]}).chunks, 1u);
 
-  EXPECT_TRUE(volume_.reads_as(needed_[0], chunk(7)));
-  EXPECT_TRUE(volume_.reads_as(needed_[1], chunk(kInAContainer + 7)));
+  EXPECT_TRUE(volume_.reads_as(needed_[0], random_chunk(7)));
+  EXPECT_TRUE(volume_.reads_as(needed_[1], random_chunk(kInAContainer + 7)));
 }
 
 class DefragmentationOfDeltasTest : public DefragmentationTest {
  protected:
   DefragmentationOfDeltasTest() : DefragmentationTest("odess+:depth=4,neighbours=0") {
     for (std::uint64_t i = 0; i < kContainers; ++i) {
-      deltas_.push_back(volume_.keep(edited(chunk(i * kInAContainer + 7))));
+      deltas_.push_back(volume_.keep(edited(random_chunk(i * kInAContainer + 7))));
       EXPECT_THAT(volume_.sources_of(deltas_.back()), testing::IsEmpty()) << "not committed";
     }
     volume_.begin_container();
