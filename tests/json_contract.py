@@ -26,11 +26,18 @@ def names():
     return sorted(path.name.removesuffix(".schema.json") for path in SCHEMAS.glob("*.schema.json"))
 
 
+def with_local_references(text):
+    return re.sub(r'"([\w-]+)\.schema\.json#/\$defs/', r'"#/$defs/\1.', text)
+
+
 @functools.cache
 def validator_for(name):
-    others = {f"{SCHEMAS.as_uri()}/{other}.schema.json": schema_named(other) for other in names()}
-    resolver = jsonschema.RefResolver(f"{SCHEMAS.as_uri()}/{name}.schema.json", schema_named(name), store=others)
-    return jsonschema.Draft202012Validator(schema_named(name), resolver=resolver)
+    """What a schema uses of others is put into it: versions of jsonschema differ in how they are told of other files."""
+    schema, *others = (json.loads(with_local_references(json.dumps(schema_named(one)))) for one in [name, *names()])
+    parts = schema.setdefault("$defs", {})
+    for other, document in zip(names(), others):
+        parts.update({f"{other}.{part}": value for part, value in document.get("$defs", {}).items()})
+    return jsonschema.Draft202012Validator(schema)
 
 
 def refuse_constant(name):

@@ -18,13 +18,14 @@ namespace dedupfs::bench {
 namespace {
 
 ByteBuffer edited(ByteSpan chunk, double edits_per_kib, std::mt19937_64& random) {
+  if (edits_per_kib <= 0) return {chunk.begin(), chunk.end()};
   std::exponential_distribution<double> kib_to_next(edits_per_kib);
   ByteBuffer result;
   result.reserve(chunk.size() + chunk.size() / 8);
   const auto append = [&](ByteSpan bytes) { result.insert(result.end(), bytes.begin(), bytes.end()); };
   std::size_t at = 0;
   while (at < chunk.size()) {
-    const double distance = edits_per_kib > 0 ? 1024 * kib_to_next(random) : static_cast<double>(chunk.size());
+    const double distance = 1024 * kib_to_next(random);
     const auto kept = static_cast<std::size_t>(std::min(distance, static_cast<double>(chunk.size() - at)));
     append(chunk.subspan(at, kept));
     at += kept;

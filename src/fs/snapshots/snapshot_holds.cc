@@ -13,7 +13,6 @@ namespace dedupfs {
 namespace {
 
 constexpr std::uint64_t kNoteEverySeconds = 600;
-constexpr std::int64_t kLastUnixSeconds = std::int64_t{1} << 38;  // so that sums with it cannot overflow: 8,000 years
 
 Error not_permitted(const SnapshotRecord& snapshot, const HoldStatus& hold) {
   if (!hold.until_unix_seconds)

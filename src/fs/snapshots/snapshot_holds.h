@@ -32,6 +32,9 @@ struct HoldStatus {
 
 class SnapshotHolds {
  public:
+  // No hold lasts longer, so that sums with it cannot overflow: 8,000 years.
+  static constexpr std::int64_t kLastUnixSeconds = std::int64_t{1} << 38;
+
   SnapshotHolds(Volume& volume, Transactions& transactions, HoldClocks clocks);
 
   std::map<TreeNumber, HoldStatus> all() const;

@@ -1,5 +1,7 @@
 #include "fs/transfer/content_receiver.h"
 
+#include <algorithm>
+
 #include "delta/xdelta3_codec.h"
 #include "store/format/region.h"
 
@@ -53,10 +55,30 @@ Result<void> ContentReceiver::apply(const DeltaContent& content) {
   return write(content.inode, content.offset, target);
 }
 
+// A copy goes some 100 MiB at a time, and a hole may have any length: so long ones are made as one. 0: there is none.
+Result<std::uint64_t> ContentReceiver::long_hole_at(InodeNumber inode, std::uint64_t offset, std::uint64_t length) {
+  constexpr std::uint64_t kLong = std::uint64_t{1} << 30;
+  if (length < kLong) return 0;
+  const auto data = filesystem_.seek_data(inode, offset);
+  if (!data && data.error().code() != ErrorCode::kNoData) return data.error();
+  const std::uint64_t hole = data ? std::min(*data - offset, length) : length;
+  return hole < kLong ? 0 : hole;
+}
+
 Result<void> ContentReceiver::apply(const CopiedContent& content) {
   DEDUPFS_ASSIGN(const InodeNumber to, open(content.inode));
   DEDUPFS_ASSIGN(const InodeNumber from, node_of_source(content.source));
+  DEDUPFS_ASSIGN(const Attributes source, filesystem_.attributes(from));
+  if (content.source.offset > source.size || content.source.length > source.size - content.source.offset)
+    return corruption("content that the stream builds on is not here");
   for (std::uint64_t done = 0; done < content.source.length;) {
+    DEDUPFS_ASSIGN(const std::uint64_t hole,
+                   long_hole_at(from, content.source.offset + done, content.source.length - done));
+    if (hole != 0) {
+      DEDUPFS_TRY(filesystem_.allocate(to, content.offset + done, hole, AllocateMode::kPunchHole));
+      done += hole;
+      continue;
+    }
     DEDUPFS_ASSIGN(const std::uint64_t copied,
                    filesystem_.copy_range(from, content.source.offset + done, to, content.offset + done,
                                           content.source.length - done));

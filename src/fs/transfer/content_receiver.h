@@ -42,6 +42,7 @@ class ContentReceiver {
  private:
   Result<InodeNumber> open(InodeNumber inode);
   Result<void> write(InodeNumber inode, std::uint64_t offset, ByteSpan bytes);
+  Result<std::uint64_t> long_hole_at(InodeNumber inode, std::uint64_t offset, std::uint64_t length);
   Result<InodeNumber> node_of_source(const ContentPlace& place) const;
 
   Filesystem& filesystem_;

@@ -92,6 +92,15 @@ Result<Record> FrameReader::next() {
   return record;
 }
 
+Result<void> FrameReader::expect_end() {
+  std::uint8_t more = 0;
+  if (taken_ == records_.size()) {
+    DEDUPFS_ASSIGN(const std::size_t count, source_({&more, 1}));
+    if (count == 0) return {};
+  }
+  return corruption("the stream goes on behind its end");
+}
+
 Result<std::string> FrameReader::read_frame() {
   ByteBuffer header(kFrameHeaderBytes);
   DEDUPFS_TRY(read_exactly(header));

@@ -57,6 +57,8 @@ class FrameReader {
   Result<std::string> begin();
   // The next record.
   Result<Record> next();
+  // kCorruption if anything follows the records that were taken.
+  Result<void> expect_end();
   std::uint64_t bytes() const { return bytes_; }  // that the source gave
 
  private:

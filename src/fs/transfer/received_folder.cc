@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
@@ -102,12 +103,15 @@ Result<void> ReceivedFolder::note(const ReceivedState& state) const {
 }
 
 Result<std::optional<ReceivedFolder::Copy>> ReceivedFolder::find_copy(const SnapshotIdentity& of) const {
-  for (const SnapshotRecord& snapshot : filesystem_.snapshots()) {
-    if (snapshot.created_unix_seconds != of.created_unix_seconds) continue;
+  std::vector<SnapshotRecord> candidates = filesystem_.snapshots();
+  std::erase_if(candidates, [&](const auto& one) { return one.created_unix_seconds > of.created_unix_seconds; });
+  std::ranges::sort(candidates, std::greater(), &SnapshotRecord::created_unix_seconds);  // most have the sender's date
+  for (const SnapshotRecord& snapshot : candidates) {
     const auto folder = find_path(filesystem_, node_of(snapshot.number, kRootInode), path_);
     if (!folder) continue;  // it was not there yet
     const auto state = state_of(folder->inode);
-    if (state && *state && (*state)->is_complete && (*state)->snapshot == of)
+    if (!state || !*state || !(*state)->is_complete || (*state)->snapshot != of) continue;
+    if ((*state)->dated_unix_seconds == snapshot.created_unix_seconds)
       return Copy{.snapshot = snapshot, .folder = folder->inode};
   }
   return std::nullopt;

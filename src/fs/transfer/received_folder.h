@@ -36,8 +36,8 @@ class ReceivedFolder {
   Result<std::optional<ReceivedState>> state() const { return state_of(inode_); }
   Result<void> note(const ReceivedState& state) const;
 
-  // A snapshot of this volume in which the folder is that snapshot of the sender, complete, and that has its date: later ones of this
-  // volume have what was changed here since.
+  // A snapshot of this volume in which the folder is that snapshot of the sender, complete, and that has the date which the folder notes: later
+  // ones of this volume have what was changed here since.
   struct Copy {
     SnapshotRecord snapshot;
     InodeNumber folder = 0;  // in its tree

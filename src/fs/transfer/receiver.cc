@@ -29,7 +29,8 @@ namespace {
 // How many steps and bytes of content may be done again after an interruption.
 constexpr std::uint64_t kNoteSteps = 64;
 constexpr std::uint64_t kNoteBytes = 8 << 20;
-constexpr std::size_t kMostBaseNames = 1'000'000;
+constexpr std::size_t kMostBaseNameBytes = 64 << 20;
+constexpr std::size_t kBytesBesideName = 64;  // in a set
 constexpr std::uint64_t kSpareKnown = 1000;
 
 class Receiving {
@@ -134,13 +135,18 @@ class Receiving {
 
   // Only the root of the volume has names of others beside them.
   Result<void> take_base_name(const std::string& name) {
-    if (!is_valid_name(name) || has_begun_) return corruption("the stream has a name of the base that cannot be one");
+    if (!is_valid_name(name) || has_begun_ || !base_)
+      return corruption("the stream has a name of the base that cannot be one");
     if (!folder_->is_root()) return watch_(totals_);
-    if (base_names_.size() >= kMostBaseNames)
-      return Error{ErrorCode::kTooLarge, fmt::format("the sender's root folder has more than {} names: receive with "
-                                                     "--into a folder",
-                                                     kMostBaseNames)};
-    base_names_.insert(name);
+    const auto found = find_entry(filesystem_, base_->folder, name);
+    if (!found && found.error().code() == ErrorCode::kNotFound)
+      return corruption("the stream has a name of the base that the base has not");
+    if (!found) return at_name(found.error(), name);
+    if (base_names_.insert(name).second) base_name_bytes_ += name.size() + kBytesBesideName;
+    if (base_name_bytes_ > kMostBaseNameBytes)
+      return Error{ErrorCode::kTooLarge, fmt::format("the names of the sender's root folder take more than {} MiB of "
+                                                     "memory: receive with --into a folder",
+                                                     kMostBaseNameBytes >> 20)};
     return watch_(totals_);
   }
 
@@ -347,7 +353,7 @@ class Receiving {
   Result<void> end() {
     totals_.stream_bytes = frames_.bytes();
     if (!finished_folder_ && !has_snapshot_) return corruption("the stream ends without its root folder");
-    return {};
+    return frames_.expect_end();
   }
 
   // What others have changed meanwhile would be in the snapshot.
@@ -357,6 +363,8 @@ class Receiving {
       return changed_by_others(checked.error());
     DEDUPFS_TRY(remove_work());
     state_.is_complete = true;
+    // The sender's clock may be fast.
+    state_.dated_unix_seconds = std::min<std::int64_t>(header_.snapshot.created_unix_seconds, std::time(nullptr));
     DEDUPFS_TRY(folder_->note(state_));
     return attributes_.apply(folder_->inode(), *finished_folder_);
   }
@@ -364,7 +372,7 @@ class Receiving {
   Result<void> make_snapshot() {
     if (!has_snapshot_) {
       DEDUPFS_TRY(finish_folder());
-      DEDUPFS_TRY(filesystem_.create_snapshot(totals_.snapshot_name, header_.snapshot.created_unix_seconds));
+      DEDUPFS_TRY(filesystem_.create_snapshot(totals_.snapshot_name, state_.dated_unix_seconds));
     }
     if (header_.held_until_unix_seconds && *header_.held_until_unix_seconds > std::time(nullptr))
       DEDUPFS_TRY(filesystem_.hold_snapshot(totals_.snapshot_name, header_.held_until_unix_seconds));
@@ -408,6 +416,7 @@ class Receiving {
   std::optional<ReceivedFolder> folder_;
   std::optional<ReceivedFolder::Copy> base_;
   std::set<std::string> base_names_;
+  std::size_t base_name_bytes_ = 0;
   ReceivedState state_;
   Position noted_;
   std::vector<ChangedName> changed_;  // that caches were not told about

@@ -73,11 +73,22 @@ Position position_of(const Json& json) {
   return {.step = json.at("step").get<std::uint64_t>(), .offset = json.at("offset").get<std::uint64_t>()};
 }
 
+// A header has some 500 bytes with names of usual length. One of any depth would take a hundred times its size as JSON.
+constexpr std::size_t kMaxTextBytes = 64 << 10;
+constexpr int kMaxDepth = 8;
+
 // Applies `read` to the object that the text is.
 template <class Read>
 auto parsed(std::string_view text, std::string_view what, const Read& read) -> Result<decltype(read(Json()))> {
+  if (text.size() > kMaxTextBytes)
+    return corruption(fmt::format("{} has {} bytes: no sender writes more than {}", what, text.size(), kMaxTextBytes));
+  bool is_deep = false;
   try {
-    const Json json = Json::parse(text);
+    const Json json = Json::parse(text, [&is_deep](int depth, Json::parse_event_t, const Json&) {
+      is_deep |= depth > kMaxDepth;
+      return !is_deep;
+    });
+    if (is_deep) return corruption(fmt::format("{} is malformed: it has a depth of more than {}", what, kMaxDepth));
     const int version = json.at("version").get<int>();
     if (version > kVersion)
       return Error{ErrorCode::kVersion, fmt::format("{} has version {}, and this program knows {}: install a newer one",
@@ -145,6 +156,9 @@ Result<StreamHeader> StreamHeader::parse(std::string_view text) {
                  }));
   DEDUPFS_TRY(check(header.snapshot));
   if (header.base) DEDUPFS_TRY(check(*header.base));
+  if (header.snapshot.created_unix_seconds < 0) return corruption("the snapshot of the stream is dated before 1970");
+  if (header.held_until_unix_seconds.value_or(0) > SnapshotHolds::kLastUnixSeconds)
+    return corruption("the stream holds its snapshot longer than a hold can last");
   return header;
 }
 
@@ -161,21 +175,25 @@ std::string ReceivedState::text() const {
                   {"complete", is_complete},
                   {"has_snapshot", has_snapshot},
                   {"position", json_of(position)},
+                  {"dated_unix_seconds", dated_unix_seconds},
                   {"made_from", made_from}};
   return json.dump();
 }
 
 Result<ReceivedState> ReceivedState::parse(std::string_view text) {
-  DEDUPFS_ASSIGN(ReceivedState state, parsed(text, fmt::format("the attribute {}", kXattr), [](const Json& json) {
-                   const Json& older = json.at("base");
-                   return ReceivedState{.snapshot = identity_of(json.at("snapshot")),
-                                        .base = {older.at("number").get<TreeNumber>(),
-                                                 older.at("created_unix_seconds").get<std::int64_t>()},
-                                        .is_complete = json.at("complete").get<bool>(),
-                                        .has_snapshot = json.at("has_snapshot").get<bool>(),
-                                        .position = position_of(json.at("position")),
-                                        .made_from = json.at("made_from").get<InodeNumber>()};
-                 }));
+  DEDUPFS_ASSIGN(
+      ReceivedState state, parsed(text, fmt::format("the attribute {}", kXattr), [](const Json& json) {
+        const Json& older = json.at("base");
+        const SnapshotIdentity sent = identity_of(json.at("snapshot"));
+        return ReceivedState{
+            .snapshot = sent,
+            .base = {older.at("number").get<TreeNumber>(), older.at("created_unix_seconds").get<std::int64_t>()},
+            .is_complete = json.at("complete").get<bool>(),
+            .has_snapshot = json.at("has_snapshot").get<bool>(),
+            .position = position_of(json.at("position")),
+            .dated_unix_seconds = json.value("dated_unix_seconds", sent.created_unix_seconds),
+            .made_from = json.at("made_from").get<InodeNumber>()};
+      }));
   DEDUPFS_TRY(check(state.snapshot));
   return state;
 }

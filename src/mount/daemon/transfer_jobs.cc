@@ -81,9 +81,6 @@ Result<Json> receive(FuseMount& mount, const Json& request, ControlStream& strea
       },
       [&](const std::vector<ChangedName>& changed) { mount.invalidate(changed); });
   if (!received) return received.error();
-  std::uint8_t more = 0;
-  DEDUPFS_ASSIGN(const std::size_t rest, stream.read({&more, 1}));
-  if (rest != 0) return corruption("the stream goes on behind its end");
   return received_json(*received);
 }
 

@@ -39,7 +39,8 @@ TEST(ReceivedFolder, ItsCopyIsFoundUnderAnyNameOfTheSnapshot) {
   ASSERT_TRUE(ok(folder.note({.snapshot = kMonday, .is_complete = false})));
   ASSERT_TRUE(ok(fs->create_snapshot("half")));
   EXPECT_FALSE(value_of(folder.find_copy(kMonday))) << "it is not complete";
-  ASSERT_TRUE(ok(folder.note({.snapshot = kMonday, .is_complete = true})));
+  ASSERT_TRUE(
+      ok(folder.note({.snapshot = kMonday, .is_complete = true, .dated_unix_seconds = kMonday.created_unix_seconds})));
   ASSERT_TRUE(ok(fs->create_snapshot("whole", kMonday.created_unix_seconds)));
 
   const auto copy = value_of(folder.find_copy(kMonday));
@@ -56,7 +57,8 @@ TEST(ReceivedFolder, ChangesInItAreNamed) {
   TestFilesystem fs;
   const auto folder = value_of(ReceivedFolder::open(*fs, "a", /*make=*/true));
   const InodeNumber file = fs.make_file(folder.inode(), "file", "x");
-  ASSERT_TRUE(ok(folder.note({.snapshot = kMonday, .is_complete = true})));
+  ASSERT_TRUE(
+      ok(folder.note({.snapshot = kMonday, .is_complete = true, .dated_unix_seconds = kMonday.created_unix_seconds})));
   ASSERT_TRUE(ok(fs->create_snapshot("whole", kMonday.created_unix_seconds)));
   const auto copy = value_of(folder.find_copy(kMonday));
   ASSERT_TRUE(copy);
@@ -75,7 +77,8 @@ TEST(ReceivedFolder, InTheRootOnlyNamesOfTheSenderCount) {
   const auto root = value_of(ReceivedFolder::open(*fs, "", /*make=*/true));
   const InodeNumber theirs = fs.make_file(kRootInode, "theirs", "x");
   const InodeNumber own = fs.make_file(kRootInode, "own", "x");
-  ASSERT_TRUE(ok(root.note({.snapshot = kMonday, .is_complete = true})));
+  ASSERT_TRUE(
+      ok(root.note({.snapshot = kMonday, .is_complete = true, .dated_unix_seconds = kMonday.created_unix_seconds})));
   ASSERT_TRUE(ok(fs->create_snapshot("whole", kMonday.created_unix_seconds)));
   const auto copy = value_of(root.find_copy(kMonday));
   ASSERT_TRUE(copy);

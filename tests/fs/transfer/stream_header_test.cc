@@ -52,6 +52,28 @@ TEST(StreamHeader, OfAnotherVersionNamesTheRemedy) {
   EXPECT_NE(header.error().message().find("newer"), std::string::npos);
 }
 
+TEST(StreamHeader, DatesThatNoSenderHasAreRefused) {
+  const auto parsed = [](std::int64_t created, std::optional<std::int64_t> held_until) {
+    return StreamHeader::parse(
+        StreamHeader{.snapshot = {kSent.volume, 3, "x", created}, .held_until_unix_seconds = held_until}.text());
+  };
+  EXPECT_TRUE(parsed(0, std::nullopt));
+  EXPECT_TRUE(parsed(INT64_MAX, SnapshotHolds::kLastUnixSeconds)) << "a fast clock";
+  EXPECT_FALSE(parsed(-1, std::nullopt));
+  EXPECT_FALSE(parsed(0, SnapshotHolds::kLastUnixSeconds + 1));
+}
+
+// 4 MiB of them would take 300 MiB.
+TEST(StreamHeader, OneThatIsLongOrDeepIsRefused) {
+  const std::string text = StreamHeader{.snapshot = kSent}.text();
+  const auto with = [&](const std::string& more) {
+    return text.substr(0, text.size() - 1) + ",\"more\":" + more + "}";
+  };
+  EXPECT_TRUE(StreamHeader::parse(with("[[1]]")));
+  EXPECT_FALSE(StreamHeader::parse(with('"' + std::string(100'000, 'x') + '"')));
+  EXPECT_FALSE(StreamHeader::parse(with(std::string(30'000, '[') + std::string(30'000, ']'))));
+}
+
 TEST(StreamHeader, MalformedOnesAreCorrupt) {
   for (const std::string text :
        {"", "{}", "[]", "null", "{\"version\":\"1\"}", "{\"version\":1}", "{\"version\":1,\"snapshot\":5}"}) {
