@@ -40,6 +40,9 @@ void prepare_library() {
 
 ErrorCode code_of(CURLcode code) {
   switch (code) {
+    case CURLE_BAD_FUNCTION_ARGUMENT:
+    case CURLE_UNKNOWN_OPTION:
+    case CURLE_NOT_BUILT_IN:
     case CURLE_URL_MALFORMAT:
     case CURLE_UNSUPPORTED_PROTOCOL: return ErrorCode::kInvalidArgument;
     case CURLE_PEER_FAILED_VERIFICATION:
@@ -238,6 +241,7 @@ class HttpSession::Connection {
   void set(CURLoption option, T value) {
     if (const CURLcode code = curl_easy_setopt(handle_, option, value); code != CURLE_OK) refused_option_ = code;
   }
+  // Not CURLOPT_PATH_AS_IS: libcurl 8.14 signs nothing with it. No name of an object has a part "." or "..", which libcurl takes away.
   void set_manners(const Settings& settings) {
     set(CURLOPT_PROTOCOLS_STR, "http,https");
     set(CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
@@ -245,7 +249,6 @@ class HttpSession::Connection {
     set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     set(CURLOPT_NOSIGNAL, 1L);
     set(CURLOPT_TCP_NODELAY, 1L);
-    set(CURLOPT_PATH_AS_IS, 1L);
     set(CURLOPT_SSL_VERIFYPEER, 1L);
     set(CURLOPT_SSL_VERIFYHOST, 2L);
     if (settings.ca_file.empty()) return;
