@@ -117,6 +117,13 @@ Result<std::optional<ReceivedFolder::Copy>> ReceivedFolder::find_copy(const Snap
   return std::nullopt;
 }
 
+Result<void> ReceivedFolder::check_has(const Copy& copy, std::string_view name) const {
+  const auto found = find_entry(filesystem_, copy.folder, name);
+  if (found) return {};
+  if (found.error().code() != ErrorCode::kNotFound) return found.error().with(printable(name));
+  return corruption(fmt::format("the stream says that its base has the name '{}', and it has not", printable(name)));
+}
+
 Result<void> ReceivedFolder::check_fits(const StreamHeader& stream, const std::optional<ReceivedState>& before) const {
   const bool is_resumed = stream.begin > Position();
   const auto name_of_before = [&] { return printable(before->snapshot.name); };

@@ -47,6 +47,8 @@ class ReceivedFolder {
   Result<std::optional<Copy>> find_unnoted_copy(const ReceivedState& state) const {
     return state.is_complete ? find_copy(state.snapshot) : std::nullopt;
   }
+  // kCorruption if there is no such name in the folder of the copy.
+  Result<void> check_has(const Copy& copy, std::string_view name) const;
   // Whether the stream may come now, after what was received before. kNotFound, kExists and kBusy say what to do instead.
   Result<void> check_fits(const StreamHeader& stream, const std::optional<ReceivedState>& before) const;
   // kUnsupported if a directory below the folder has a quota: what moves cannot cross it.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <set>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "fs/format/mode.h"
 #include "fs/format/records.h"
 #include "fs/transfer/attributes_receiver.h"
+#include "fs/transfer/base_names.h"
 #include "fs/transfer/content_receiver.h"
 #include "fs/transfer/frames.h"
 #include "fs/transfer/name_receiver.h"
@@ -29,8 +29,6 @@ namespace {
 // How many steps and bytes of content may be done again after an interruption.
 constexpr std::uint64_t kNoteSteps = 64;
 constexpr std::uint64_t kNoteBytes = 8 << 20;
-constexpr std::size_t kMostBaseNameBytes = 64 << 20;
-constexpr std::size_t kBytesBesideName = 64;  // in a set
 constexpr std::uint64_t kSpareKnown = 1000;
 
 class Receiving {
@@ -138,15 +136,8 @@ class Receiving {
     if (!is_valid_name(name) || has_begun_ || !base_)
       return corruption("the stream has a name of the base that cannot be one");
     if (!folder_->is_root()) return watch_(totals_);
-    const auto found = find_entry(filesystem_, base_->folder, name);
-    if (!found && found.error().code() == ErrorCode::kNotFound)
-      return corruption("the stream has a name of the base that the base has not");
-    if (!found) return at_name(found.error(), name);
-    if (base_names_.insert(name).second) base_name_bytes_ += name.size() + kBytesBesideName;
-    if (base_name_bytes_ > kMostBaseNameBytes)
-      return Error{ErrorCode::kTooLarge, fmt::format("the names of the sender's root folder take more than {} MiB of "
-                                                     "memory: receive with --into a folder",
-                                                     kMostBaseNameBytes >> 20)};
+    DEDUPFS_TRY(folder_->check_has(*base_, name));
+    DEDUPFS_TRY(base_names_.add(name));
     return watch_(totals_);
   }
 
@@ -154,7 +145,7 @@ class Receiving {
   Result<void> begin() {
     has_begun_ = true;
     if (is_fresh_) DEDUPFS_TRY(remove_what_a_begin_left());
-    if (base_ && is_fresh_) DEDUPFS_TRY(folder_->check_unchanged(*base_, base_names_));
+    if (base_ && is_fresh_) DEDUPFS_TRY(folder_->check_unchanged(*base_, base_names_.all()));
     DEDUPFS_ASSIGN(const SpaceReport space, filesystem_.space());
     most_known_ = space.inodes + (base_ ? base_->snapshot.inodes : 0) + kSpareKnown;
     DEDUPFS_ASSIGN(auto work, WorkFolder::open(filesystem_, folder_->inode(), header_.snapshot));
@@ -359,7 +350,7 @@ class Receiving {
   // What others have changed meanwhile would be in the snapshot.
   Result<void> finish_folder() {
     DEDUPFS_TRY(changes_->save());
-    if (const auto checked = folder_->check_changes(base_, base_names_, *changes_); !checked)
+    if (const auto checked = folder_->check_changes(base_, base_names_.all(), *changes_); !checked)
       return changed_by_others(checked.error());
     DEDUPFS_TRY(remove_work());
     state_.is_complete = true;
@@ -415,8 +406,7 @@ class Receiving {
   ReceiveTotals totals_;
   std::optional<ReceivedFolder> folder_;
   std::optional<ReceivedFolder::Copy> base_;
-  std::set<std::string> base_names_;
-  std::size_t base_name_bytes_ = 0;
+  BaseNames base_names_;
   ReceivedState state_;
   Position noted_;
   std::vector<ChangedName> changed_;  // that caches were not told about
