@@ -145,6 +145,7 @@ class S3Bucket final : public Bucket {
   Result<void> list(const std::string& prefix, const std::string& after,
                     const std::function<Result<void>(const Object&)>& visit) override {
     std::string continuation;
+    std::string begin = after;
     std::string last;
     int empty_pages = 0;
     for (;;) {
@@ -152,7 +153,7 @@ class S3Bucket final : public Bucket {
       std::string query;
       if (!continuation.empty()) query = "continuation-token=" + percent_encoded(continuation) + '&';
       query += fmt::format("list-type=2&max-keys={}&prefix={}", kPageOfListing, percent_encoded(lead_ + prefix));
-      if (continuation.empty() && !after.empty()) query += "&start-after=" + percent_encoded(lead_ + after);
+      if (continuation.empty() && !begin.empty()) query += "&start-after=" + percent_encoded(lead_ + begin);
       DEDUPFS_ASSIGN(const HttpAnswer answer,
                      ask(BucketRequest::kList,
                          {.url = settings_.location.bucket_url() + "?" + query, .headers = {}, .body = {}, .into = {}},
@@ -175,6 +176,11 @@ class S3Bucket final : public Bucket {
       if (empty_pages > kMostEmptyPages)
         return corruption(fmt::format("{}: the listing has {} empty pages", name_, empty_pages));
       continuation = std::move(page->continuation);
+      // libcurl 8.14 signs a '+' in a query as something else, also one that is encoded.
+      if (last > begin && continuation.find('+') != std::string::npos) {
+        begin = last;
+        continuation.clear();
+      }
     }
   }
 

@@ -91,6 +91,9 @@ Result<S3Location> parse_s3_location(std::string_view address, std::string_view 
     return wrong("remote address", address, fmt::format("its prefix has more than {} bytes", kMostPrefixBytes));
   if (!location.prefix.empty() && !check_object_name(location.prefix))
     return wrong("remote address", address, "a part of its prefix is empty, \".\" or \"..\", or is not plain text");
+  if (location.prefix.find('+') != std::string::npos)
+    return wrong("remote address", address,
+                 "its prefix has a '+', which libcurl 8.14 and newer ones do not sign as stores do");
   if (!is_made_of(location.region, kLetters, "-_"))
     return wrong("region", location.region, "it is a word such as eu-central-1");
   if (endpoint.empty()) {

@@ -302,7 +302,7 @@ TEST_F(S3BucketTest, SendsRequestsSortedAndEncoded) {
   settings_.location.prefix.clear();
   open();
   EXPECT_THAT(names().value(), SizeIs(1500)) << "in two pages, of which the second has a token";
-  settings_.location.prefix = "a b+c/~d";
+  settings_.location.prefix = "a b&c/~d";
   open();
   const std::string strange = "x y&z=1+2%41/\xc3\xa4";
   ASSERT_TRUE(put(strange, "text"));
@@ -313,6 +313,14 @@ TEST_F(S3BucketTest, SendsRequestsSortedAndEncoded) {
     return {};
   }));
   EXPECT_THAT(after, ElementsAre(strange));
+}
+
+// What libcurl 8.14 makes of a '+' is signed otherwise by the store.
+TEST_F(S3BucketTest, SendsNoTokenThatHasAPlus) {
+  begin({{"fill", 2500}, {"plus_tokens", true}});
+  settings_.location.prefix.clear();
+  open();
+  EXPECT_THAT(names().value(), SizeIs(2500));
 }
 
 TEST_F(S3BucketTest, ListsAcrossEmptyPagesButNotForEver) {

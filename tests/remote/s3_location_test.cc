@@ -49,7 +49,8 @@ TEST(S3Location, RefusesWhatIsNone) {
                               "s3://.bucket", "s3://a..b"})
     EXPECT_THAT(refusal(address), HasSubstr("name of a bucket")) << address;
   EXPECT_THAT(refusal("s3://" + std::string(64, 'a')), HasSubstr("name of a bucket"));
-  for (const char* address : {"s3://bucket/a//b", "s3://bucket/../other", "s3://bucket/a/./b", "s3://bucket/a\nb"})
+  for (const char* address :
+       {"s3://bucket/a//b", "s3://bucket/../other", "s3://bucket/a/./b", "s3://bucket/a\nb", "s3://bucket/a+b"})
     EXPECT_THAT(refusal(address), HasSubstr("prefix")) << address;
   EXPECT_THAT(refusal("s3://bucket/" + std::string(101, 'a')), HasSubstr("more than 100 bytes"));
 }

@@ -45,6 +45,7 @@ DEFAULTS = {
     "faults": [],
     "delay_ms": 0,               # before each answer, as if the store were far away
     "page": 1000,                # of a listing
+    "plus_tokens": False,        # a listing goes on with tokens that have a '+', and none is taken
     "empty_pages": 0,            # a listing begins with so many
     "ignore_conditions": False,
     "drop_metadata": False,      # forgets x-amz-meta-*
@@ -377,6 +378,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def list_objects(self):
         query = dict(urllib.parse.parse_qsl(self.query_part))
+        if query.get("continuation-token", "").startswith("+"):
+            raise Refusal(403, "SignatureDoesNotMatch", "as if libcurl 8.14 had signed it")
         after = query.get("continuation-token", query.get("start-after", ""))
         if after.isdigit() or not after:  # the number of an empty page
             number = int(after or 0)
@@ -392,7 +395,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 f"<LastModified>{datetime.datetime.fromtimestamp(self.store.objects[key][2], datetime.timezone.utc):%Y-%m-%dT%H:%M:%S.000Z}"
                 "</LastModified></Contents>" for key in page)
         more = len(page) < len(keys)
-        token = f"<NextContinuationToken>{escape(page[-1])}</NextContinuationToken>" if more else ""
+        plus = "+" if self.store.settings["plus_tokens"] else ""
+        token = f"<NextContinuationToken>{plus}{escape(page[-1])}</NextContinuationToken>" if more else ""
         return 200, (f'<?xml version="1.0"?><ListBucketResult><IsTruncated>{str(more).lower()}</IsTruncated>'
                      f"{token}{contents}</ListBucketResult>").encode(), {"Content-Type": "application/xml"}
 
