@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "index/log_damage.h"
 #include "index/sealed_manifest.h"
 #include "index/table_format.h"
 
@@ -234,7 +235,9 @@ IOStatus open_sequential(BackingFolder& folder, const std::string& name,
   const auto judged = judge_stream(**file);
   // RocksDB asserts that what keeps it from reading IDENTITY is this kind of error.
   if (!judged) return name == "IDENTITY" ? IOStatus::IOError(judged.error().message()) : verdict_of(judged);
-  const auto end = is_manifest(name) ? sealed_end(**file) : Result<std::uint64_t>(UINT64_MAX);
+  const auto end = is_manifest(name) ? sealed_end(**file)
+                   : is_log(name)    ? sound_end(**file)
+                                     : Result<std::uint64_t>(UINT64_MAX);
   if (end) *result = std::make_unique<SequentialFile>(std::move(*file), *end);
   return status_of(end);
 }

@@ -108,10 +108,6 @@ std::uint64_t stated_bytes(ByteSpan block) {
   return decoder.ok() ? bytes : 0;
 }
 
-bool is_log(const Path& name) {
-  return name.extension() == ".log";
-}
-
 // ---------------------------------------------------------------- memory
 
 // A page, and behind it one that nobody may touch: before a read RocksDB changes the first byte, so that a file system which
@@ -129,6 +125,10 @@ void* no_memory() {
 }
 
 }  // namespace
+
+bool is_log(const Path& name) {
+  return name.extension() == ".log";
+}
 
 Result<void> judge_size(const BackingFile& file) {
   const Path name = file.path().filename();

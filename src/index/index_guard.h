@@ -31,6 +31,7 @@ inline constexpr std::uint64_t kMaxManifestBytes = 16 << 20;   // RocksDB begins
 inline constexpr std::uint64_t kMaxLogBytesRead = std::uint64_t{4} << 30;
 inline constexpr std::uint64_t kMaxSmallFileBytes = 64 << 10;
 
+bool is_log(const Path& name);
 // Whether a file of its kind, which its name tells, can be as large. Not for tables.
 Result<void> judge_size(const BackingFile& file);
 // Whether RocksDB may read the file from its beginning to its end.

@@ -40,13 +40,17 @@ std::optional<LogRecord> whole_record(ByteSpan bytes, const IsWanted& is_wanted)
   return record;
 }
 
+// The zeros behind the last record of a log that has room for more are none.
+bool is_of_a_record(std::uint8_t type) {
+  return type != 0;
+}
+
 class DamageSearch {
  public:
   void look_at_block(ByteSpan block) {
     const bool was_found = is_found_;
-    const auto any_type = [](std::uint8_t type) { return type != 0; };
     while (block.size() >= kRecordHeaderBytes) {
-      const auto record = whole_record(block, any_type);
+      const auto record = whole_record(block, is_of_a_record);
       if (!record) {
         is_found_ = true;
         break;
@@ -83,9 +87,23 @@ class DamageSearch {
 
 }  // namespace
 
+Result<std::uint64_t> sound_end(const BackingFile& log) {
+  ByteBuffer block(kLogBlockBytes);
+  for (std::uint64_t offset = 0;; offset += block.size()) {
+    DEDUPFS_ASSIGN(const std::size_t got, log.read_up_to(offset, block));
+    ByteSpan rest = ByteSpan(block).first(got);
+    while (rest.size() >= kRecordHeaderBytes) {
+      const auto record = whole_record(rest, is_of_a_record);
+      if (!record) return offset + got - rest.size();
+      rest = rest.subspan(kRecordHeaderBytes + record->content.size());
+    }
+    if (got < block.size()) return offset + got - rest.size();
+  }
+}
+
 Result<std::uint64_t> changes_behind_damage(BackingFolder& index) {
   DEDUPFS_ASSIGN(std::vector<std::string> logs, index.list());
-  std::erase_if(logs, [](const std::string& name) { return !name.ends_with(".log"); });
+  std::erase_if(logs, [](const std::string& name) { return !is_log(name); });
   std::ranges::sort(
       logs, {}, [](const std::string& name) { return std::pair(name.size(), name); });  // numbers: as they were written
   DamageSearch search;

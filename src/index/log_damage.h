@@ -24,4 +24,8 @@ namespace dedupfs {
 // torn end.
 Result<std::uint64_t> changes_behind_damage(BackingFolder& index);
 
+// Where the first bad record of a log begins, or its torn end. RocksDB must read no farther: not all versions of it come to an end there. A log
+// whose size was not judged must not be given here.
+Result<std::uint64_t> sound_end(const BackingFile& log);
+
 }  // namespace dedupfs

@@ -119,6 +119,22 @@ TEST_F(LogDamageTest, ALogThatIsLargerThanAnyIsNotRead) {
   EXPECT_THAT(changes.error().message(), testing::HasSubstr(log.string()));
 }
 
+TEST_F(LogDamageTest, ALogIsSoundUpToItsFirstBadRecord) {
+  const auto end_of = [this](const std::string& log) {
+    std::ofstream(directory_.path() / "1.log", std::ios::binary) << log;
+    return sound_end(*folder_at(directory_.path())->open("1.log", Backing::Mode::kRead).value()).value();
+  };
+  const std::string two = whole(1) + whole(2);
+  EXPECT_EQ(end_of(""), 0U);
+  EXPECT_EQ(end_of(two), two.size());
+  EXPECT_EQ(end_of(two + std::string(100'000, '\0')), two.size()) << "room for more";
+  EXPECT_EQ(end_of(two + whole(3).substr(0, 9)), two.size());
+  EXPECT_EQ(end_of(two + damaged(whole(3)) + whole(4)), two.size());
+  const std::string block = log_record(kFirst, batch(1, 1, std::string(kBlock - 19, 'x')));
+  ASSERT_EQ(block.size(), kBlock);
+  EXPECT_EQ(end_of(block + log_record(kLast, "y") + damaged(whole(2))), kBlock + 8);
+}
+
 TEST_F(LogDamageTest, ALogThatIsNoFileIsRefused) {
   std::filesystem::create_symlink("/dev/zero", directory_.path() / "1.log");
 
