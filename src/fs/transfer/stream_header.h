@@ -72,8 +72,8 @@ struct ReceivedState {
   bool is_complete = false;   // the folder is as the sender's snapshot: so says the one that is made of it
   bool has_snapshot = false;  // it was made, and nothing is left to do
   Position position;          // until then
-  std::int64_t dated_unix_seconds =
-      0;  // of the snapshot that is made of it: of one that is yet to come at the sender, when it was received
+  // Of the snapshot that is made of it: the sender's date, or that of the receipt if the sender's clock was fast.
+  std::int64_t dated_unix_seconds = 0;
   InodeNumber made_from = 0;  // what the stream has made in the folder has higher numbers: the rest is somebody else's
 
   bool is_of(const SnapshotIdentity& sent, const std::optional<SnapshotIdentity>& sent_base) const;
