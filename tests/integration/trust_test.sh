@@ -25,19 +25,17 @@ PY
 chmod 700 "$volume"
 
 # Whoever sees the mount may ask how the volume is, through the mount itself.
-install -d -m 755 "$scratch/tools"
-for tool in stat top scrub gc; do install -m 755 "$(command -v "dedupfs-$tool")" "$scratch/tools"; done # the folder of the build may be closed to others
-chmod o+x "$scratch"
-stat_as_nobody() { as_nobody "$scratch/tools/dedupfs-stat" "$@" 2>&1; }
+lend_to_nobody
+stat_as_nobody() { "${user[@]}" dedupfs-stat "$@" 2>&1; }
 check "another user who sees the mount gets its statistics" grep -q "^Holds   1 file" <<<"$(stat_as_nobody "$mnt")"
 check_equal "the very ones that root gets" "$(stat_of stored_bytes)" \
   "$(stat_as_nobody --json "$mnt" | python3 -c 'import json, sys; print(json.load(sys.stdin)["stored_bytes"])')"
 check_refused "but not what single files take" 1 'denied' stat_as_nobody --file "$mnt/shared/mine"
-check "another user may watch the mount" grep -q "^Stage of ingest" <<<"$(as_nobody "$scratch/tools/dedupfs-top" --once "$mnt" 2>&1)"
-check "another user may see how the volume has grown" grep -q "^taken_unix_seconds,disk_bytes" <<<"$(as_nobody "$scratch/tools/dedupfs-stat" --history --csv "$mnt" 2>&1)"
-check "and how far the scrub is" grep -q "^Last scrub: never" <<<"$(as_nobody "$scratch/tools/dedupfs-scrub" --status "$mnt" 2>&1)"
-check "and the reclaim" grep -q "^Last reclaim: none" <<<"$(as_nobody "$scratch/tools/dedupfs-gc" --status "$mnt" 2>&1)"
-check_refused "but may start none" 2 'root and' as_nobody "$scratch/tools/dedupfs-gc" "$mnt"
+check "another user may watch the mount" grep -q "^Stage of ingest" <<<"$("${user[@]}" dedupfs-top --once "$mnt" 2>&1)"
+check "another user may see how the volume has grown" grep -q "^taken_unix_seconds,disk_bytes" <<<"$("${user[@]}" dedupfs-stat --history --csv "$mnt" 2>&1)"
+check "and how far the scrub is" grep -q "^Last scrub: never" <<<"$("${user[@]}" dedupfs-scrub --status "$mnt" 2>&1)"
+check "and the reclaim" grep -q "^Last reclaim: none" <<<"$("${user[@]}" dedupfs-gc --status "$mnt" 2>&1)"
+check_refused "but may start none" 2 'root and' "${user[@]}" dedupfs-gc "$mnt"
 check "many who ask at once hold up nobody" python3 - "$mnt" <<'PY'
 import os, sys, threading, time
 mount = sys.argv[1]
