@@ -36,3 +36,6 @@ struct UninitializedAllocator : std::allocator<T> {
 using RawBuffer = std::vector<std::uint8_t, UninitializedAllocator<std::uint8_t>>;
 
 }  // namespace dedupfs
+
+// Once, and optimised: a program that is not would otherwise visit each byte when a buffer is made and when it goes.
+extern template class std::vector<std::uint8_t, dedupfs::UninitializedAllocator<std::uint8_t>>;

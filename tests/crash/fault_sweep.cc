@@ -77,12 +77,18 @@ MemoryDisk::FaultSource source_of(const FaultRun& run, const std::shared_ptr<Cal
   };
 }
 
-// How often the workload makes such calls.
-std::uint64_t count_calls(const Workload& workload, const FaultKind& kind, std::uint64_t seed,
-                          const DiskImage& volume) {
-  const auto calls = std::make_shared<Calls>();
-  (void)record_with_fault(workload, seed, volume, source_of({&workload, &kind, false, UINT64_MAX}, calls));
-  return calls->made;
+// How often the workload makes calls of each kind.
+std::array<std::uint64_t, kKinds.size()> count_calls(const Workload& workload, std::uint64_t seed, const DiskImage& volume) {
+  const auto calls = std::make_shared<std::array<std::atomic<std::uint64_t>, kKinds.size()>>();
+  const auto count = [calls](std::string_view operation, const Path&) -> std::optional<MemoryDisk::Fault> {
+    for (std::size_t i = 0; i < kKinds.size(); ++i)
+      if (concerns(kKinds[i], operation)) ++(*calls)[i];
+    return std::nullopt;
+  };
+  (void)record_with_fault(workload, seed, volume, count);
+  std::array<std::uint64_t, kKinds.size()> counts;
+  std::ranges::copy(*calls, counts.begin());
+  return counts;
 }
 
 // The error may come back to the caller from any operation, sync or close; what was acknowledged in spite of it must hold.
@@ -114,10 +120,12 @@ std::vector<FaultRun> choose_runs(const CampaignOptions& options, const DiskImag
   std::vector<FaultRun> runs;
   for (const Workload& workload : workloads()) {
     if ((!options.workload.empty() && workload.name != options.workload) || workload.short_length == 0) continue;
-    for (const FaultKind& kind : kKinds) {
+    const auto counts = count_calls(workload, options.seed, volume);
+    for (std::size_t i = 0; i < kKinds.size(); ++i) {
+      const FaultKind& kind = kKinds[i];
       if (!options.fault.empty() && kind.name != options.fault) continue;
       // A few more: background work comes in another order each time.
-      const std::uint64_t calls = count_calls(workload, kind, options.seed, volume) + 5;
+      const std::uint64_t calls = counts[i] + 5;
       for (std::uint64_t number = 1; number <= calls; ++number) {
         if (options.call != 0 && number != options.call) continue;
         for (const bool for_good : {false, true}) runs.push_back({&workload, &kind, for_good, number});
