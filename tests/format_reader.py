@@ -110,7 +110,7 @@ def read_superblock(volume):
     superblock = json.loads(text)
     require(superblock["magic"] == "dedupfs volume", "not a superblock")
     require(superblock["format_version"] == 1, f"format version {superblock['format_version']} is not known")
-    require(set(superblock["incompatible_features"]) <= {"delta", "quotas"}, "there are features that are not known")
+    require(set(superblock["incompatible_features"]) <= {"delta", "quotas", "snapshot_uuids"}, "there are features that are not known")
     require(superblock["fingerprint"] == "sha256", "fingerprint is not known")
     return superblock
 
@@ -205,7 +205,10 @@ class Snapshot:
         for key, value in self.index.family("snapshots"):
             record = Decoder(value, f"snapshot {Decoder(key, 'key of a snapshot').be64()}")
             record.version()
-            deleted = record.number(1) & 1
+            flags = record.number(1)
+            deleted = flags & 1
+            if flags & 2:
+                record.bytes(16)
             record.svarint()
             end_of_inodes = record.varint()
             record.varint()

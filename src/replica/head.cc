@@ -6,6 +6,7 @@
 #include <charconv>
 #include <numeric>
 
+#include "base/uuid.h"
 #include "remote/text.h"
 #include "replica/summed_record.h"
 #include "store/format/checked_json.h"

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/uuid.h"
 #include "remote/text.h"
 #include "store/format/checked_json.h"
 #include "store/volume/capture.h"

@@ -78,7 +78,8 @@ MemoryDisk::FaultSource source_of(const FaultRun& run, const std::shared_ptr<Cal
 }
 
 // How often the workload makes calls of each kind.
-std::array<std::uint64_t, kKinds.size()> count_calls(const Workload& workload, std::uint64_t seed, const DiskImage& volume) {
+std::array<std::uint64_t, kKinds.size()> count_calls(const Workload& workload, std::uint64_t seed,
+                                                     const DiskImage& volume) {
   const auto calls = std::make_shared<std::array<std::atomic<std::uint64_t>, kKinds.size()>>();
   const auto count = [calls](std::string_view operation, const Path&) -> std::optional<MemoryDisk::Fault> {
     for (std::size_t i = 0; i < kKinds.size(); ++i)

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/coding.h"
+#include "base/uuid.h"
 #include "fs/format/mode.h"
 #include "fs/format/recipe_format.h"
 #include "fs/format/records.h"
@@ -161,11 +162,12 @@ std::string mutate_counter(const KeyValue& record, Random& random) {
 std::string mutate_snapshot(TreeNumber number, const std::string& value, Random& random) {
   auto record = decode_snapshot(number, value);
   if (!record) return mutate_bytes(value, random);
-  switch (random.below(5)) {
+  switch (random.below(6)) {
     case 0: change(record->end_of_inodes, random); break;
     case 1: change(record->inodes, random); break;
     case 2: record->is_deleted = !record->is_deleted; break;
     case 3: record->name = random.one_in(2) ? "first" : random.bytes(random.below(300)); break;
+    case 4: record->uuid = make_uuid(); break;
     default: change(record->created_unix_seconds, random); break;
   }
   return encode_snapshot(*record);

@@ -227,8 +227,9 @@ Result<void> Filesystem::check_snapshot_name(std::string_view name) {
   return Snapshots::check_name(name);
 }
 
-Result<void> Filesystem::create_snapshot(std::string_view name, std::optional<std::int64_t> created_unix_seconds) {
-  return parts_->snapshots.create(name, created_unix_seconds);
+Result<void> Filesystem::create_snapshot(std::string_view name, std::optional<std::int64_t> created_unix_seconds,
+                                         const JudgeSnapshot& judge) {
+  return parts_->snapshots.create(name, created_unix_seconds, judge);
 }
 
 Result<void> Filesystem::delete_snapshot(std::string_view name) {

@@ -126,7 +126,9 @@ class Filesystem {
   // kInvalidArgument for a name that cannot be one.
   static Result<void> check_snapshot_name(std::string_view name);
   // The snapshot has everything that happened before the call. It is durable when this returns. A date is that of what it is a copy of.
-  Result<void> create_snapshot(std::string_view name, std::optional<std::int64_t> created_unix_seconds = {});
+  // What the judge refuses is gone when this returns, with its error; also after a power cut meanwhile.
+  Result<void> create_snapshot(std::string_view name, std::optional<std::int64_t> created_unix_seconds = {},
+                               const JudgeSnapshot& judge = nullptr);
   // The deletion is durable when this returns. The space comes back in the background. kNotPermitted if it is held.
   Result<void> delete_snapshot(std::string_view name);
   std::vector<SnapshotRecord> snapshots() const;  // the first made first

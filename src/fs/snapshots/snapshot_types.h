@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
+#include "base/result.h"
 #include "fs/format/types.h"
+#include "store/metadata/snapshot_list.h"
 
 namespace dedupfs {
 
@@ -18,5 +21,8 @@ struct ChangedName {
   InodeNumber inode = 0;
   std::optional<std::string> name;
 };
+
+// Says what is wrong with a new snapshot, whose tree does not change any more, before anybody sees it.
+using JudgeSnapshot = std::function<Result<void>(const SnapshotRecord& snapshot)>;
 
 }  // namespace dedupfs

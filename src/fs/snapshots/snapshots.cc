@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/crash_point.h"
+#include "base/uuid.h"
 #include "fs/format/records.h"
 #include "fs/snapshots/tree_diff.h"
 #include "index/counters.h"
@@ -38,34 +39,72 @@ Result<SnapshotRecord> Snapshots::find(std::string_view name) const {
   return std::move(*snapshot);
 }
 
-Result<void> Snapshots::create(std::string_view name, std::optional<std::int64_t> created_unix_seconds) {
-  const MutexLock lock(mutex_);
-  DEDUPFS_TRY(transactions_.check_writable());
-  DEDUPFS_TRY(check_name(name));
-  if (volume_.snapshots().find(name))
-    return Error{ErrorCode::kExists, fmt::format("there is a snapshot '{}' already", name)};
-  if (volume_.snapshots().all().size() >= kMaxSnapshots)
-    return Error{ErrorCode::kTooLarge, fmt::format("there are {} snapshots, delete some first", kMaxSnapshots)};
-  DEDUPFS_TRY(space_.admit_metadata());
-
-  SnapshotRecord record;
-  record.name = name;
-  record.created_unix_seconds = created_unix_seconds.value_or(
-      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
-  const auto [synced, made] = transactions_.sync_with(
-      {.change = [&] { return put_new(record); }, .ended = [&] { volume_.snapshots().put_uncommitted(record); }});
-  if (!made || !*made) return made ? *made : synced ? Error{ErrorCode::kInterrupted, "no group ended"} : synced.error();
-  if (!synced) {
-    // A later commit may still make its group durable, as soon as there is room.
-    if (volume_.snapshots().knows(record.number)) mark_deleted(record);
-    return synced.error().with(fmt::format("snapshot '{}' could not be made", name));
+Result<void> Snapshots::create(std::string_view name, std::optional<std::int64_t> created_unix_seconds,
+                               const JudgeSnapshot& judge) {
+  DEDUPFS_ASSIGN(const SnapshotRecord made,
+                 make(name, created_unix_seconds, judge ? Visibility::kNobody : Visibility::kAll));
+  if (judge) {
+    const Result<void> judged = judge(made);
+    const Result<void> published = judged ? publish(made) : judged;
+    if (!published) {
+      const MutexLock lock(mutex_);
+      mark_deleted(made);
+      return published;
+    }
   }
   directory_.update();
   crash_point("snapshot.created");
   return {};
 }
 
-Result<void> Snapshots::put_new(SnapshotRecord& record) {
+Result<SnapshotRecord> Snapshots::make(std::string_view name, std::optional<std::int64_t> created_unix_seconds,
+                                       Visibility visibility) {
+  const MutexLock lock(mutex_);
+  DEDUPFS_TRY(transactions_.check_writable());
+  DEDUPFS_TRY(check_name(name));
+  DEDUPFS_TRY(check_free(name));
+  if (volume_.snapshots().all().size() >= kMaxSnapshots)
+    return Error{ErrorCode::kTooLarge, fmt::format("there are {} snapshots, delete some first", kMaxSnapshots)};
+  DEDUPFS_TRY(space_.admit_metadata());
+  // First: no build that takes the record for damaged may open the volume from now on.
+  DEDUPFS_TRY(add_incompatible_feature(*volume_.folder(), kSnapshotUuidsFeature));
+
+  SnapshotRecord record;
+  record.name = name;
+  record.uuid = make_uuid();
+  record.created_unix_seconds = created_unix_seconds.value_or(
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
+  const bool is_hidden = visibility == Visibility::kNobody;
+  const auto [synced, made] =
+      transactions_.sync_with({.change = [&] { return put_new(record, visibility); },
+                               .ended = [&] { volume_.snapshots().put_uncommitted(record, is_hidden); }});
+  if (!made) return synced ? Error{ErrorCode::kInterrupted, "no group ended"} : synced.error();
+  if (!*made) return made->error();
+  if (!synced) {
+    // A later commit may still make its group durable, as soon as there is room.
+    if (volume_.snapshots().knows(record.number)) mark_deleted(record);
+    return synced.error().with(fmt::format("snapshot '{}' could not be made", name));
+  }
+  return record;
+}
+
+Result<void> Snapshots::check_free(std::string_view name) const {
+  if (!volume_.snapshots().find(name)) return {};
+  return Error{ErrorCode::kExists, fmt::format("there is a snapshot '{}' already", name)};
+}
+
+Result<void> Snapshots::publish(const SnapshotRecord& record) {
+  const MutexLock lock(mutex_);
+  DEDUPFS_TRY(check_free(record.name));
+  {
+    const Transactions::Change change(transactions_);
+    volume_.metadata().put(Family::kSnapshots, encode_snapshot_key(record.number), encode_snapshot(record));
+    volume_.snapshots().put(record);
+  }
+  return transactions_.sync();
+}
+
+Result<void> Snapshots::put_new(SnapshotRecord& record, Visibility visibility) {
   DEDUPFS_TRY(transactions_.check_stored());  // without the unstored data, the snapshot would be incomplete
   DEDUPFS_ASSIGN(const auto next, get_number(volume_.database(), kNextSnapshotCounter));
   // No number is used twice, even if the counter is wrong.
@@ -77,7 +116,9 @@ Result<void> Snapshots::put_new(SnapshotRecord& record) {
   record.end_of_inodes = numbers_.end();
   record.inodes = numbers_.in_use();
   volume_.metadata().put(Family::kCounters, kNextSnapshotCounter, encode_number(number + 1));
-  volume_.metadata().put(Family::kSnapshots, encode_snapshot_key(record.number), encode_snapshot(record));
+  SnapshotRecord stored = record;
+  stored.is_deleted = visibility == Visibility::kNobody;  // that is what becomes of it if nobody publishes it
+  volume_.metadata().put(Family::kSnapshots, encode_snapshot_key(record.number), encode_snapshot(stored));
   return {};
 }
 

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "fs/inodes/inode_numbers.h"
 #include "fs/snapshots/snapshot_holds.h"
+#include "fs/snapshots/snapshot_types.h"
 #include "fs/snapshots/snapshots_directory.h"
 #include "fs/transactions/lock_order.h"
 #include "fs/transactions/space_guard.h"
@@ -37,7 +38,9 @@ class Snapshots {
   // kInvalidArgument for a name that cannot be one.
   static Result<void> check_name(std::string_view name);
   // The snapshot has everything that happened before the call. It is durable when this returns. A date is that of what it is a copy of.
-  Result<void> create(std::string_view name, std::optional<std::int64_t> created_unix_seconds = {});
+  // What the judge refuses is gone when this returns, with its error; also after a power cut meanwhile.
+  Result<void> create(std::string_view name, std::optional<std::int64_t> created_unix_seconds = {},
+                      const JudgeSnapshot& judge = nullptr);
   // The deletion is durable when this returns. The space comes back in the background. kNotPermitted if it is held.
   Result<void> remove(std::string_view name);
   // kNotFound if there is none.
@@ -61,7 +64,12 @@ class Snapshots {
   };
 
  private:
-  Result<void> put_new(SnapshotRecord& record);
+  enum class Visibility { kAll, kNobody };
+  Result<SnapshotRecord> make(std::string_view name, std::optional<std::int64_t> created_unix_seconds,
+                              Visibility visibility);
+  Result<void> check_free(std::string_view name) const;
+  Result<void> publish(const SnapshotRecord& record);
+  Result<void> put_new(SnapshotRecord& record, Visibility visibility);
   void mark_deleted(SnapshotRecord record);
 
   Volume& volume_;

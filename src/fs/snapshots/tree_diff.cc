@@ -205,9 +205,13 @@ Result<TreeDiff> diff_trees(const Database& database, std::string_view from, std
   if (newer.snapshot() && newer.snapshot()->number < older.snapshot()->number)
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("snapshot '{}' is older than '{}': name the older one first", *to, from)};
+  return diff_trees(*state, older, newer);
+}
+
+Result<TreeDiff> diff_trees(CommittedState& state, const CommittedTree& older, const CommittedTree& newer) {
   TreeDiff diff{.from = *older.snapshot(), .to = newer.snapshot(), .changes = {}};
   DEDUPFS_ASSIGN(diff.changes, Difference(older, newer).find());
-  diff.records_read = state->records_read;
+  diff.records_read = state.records_read;
   return diff;
 }
 

@@ -15,6 +15,7 @@
 #include "base/go_on.h"
 #include "base/result.h"
 #include "fs/format/types.h"
+#include "fs/trees/committed_tree.h"
 #include "index/database.h"
 #include "store/metadata/snapshot_list.h"
 
@@ -53,5 +54,8 @@ struct TreeDiff {
 // `to` none: the live tree, as it was committed last.
 Result<TreeDiff> diff_trees(const Database& database, std::string_view from, std::optional<std::string_view> to,
                             GoOn go_on = nullptr);
+
+// The same of trees of one state.
+Result<TreeDiff> diff_trees(CommittedState& state, const CommittedTree& older, const CommittedTree& newer);
 
 }  // namespace dedupfs

@@ -14,7 +14,7 @@ constexpr std::size_t kMostXattrBytes = 1 << 20;
 }  // namespace
 
 Result<void> AttributesReceiver::apply(InodeNumber inode, const Xattr& xattr) {
-  if (xattr.name == ReceivedState::kXattr) return corruption("the stream has an attribute that names no content");
+  if (xattr.name.starts_with(kOwnXattrPrefix)) return corruption("the stream has an attribute that names no content");
   DEDUPFS_TRY(filesystem_.set_xattr(inode, xattr.name, xattr.value, XattrMode::kSet));
   if (xattrs_.insert(xattr.name).second) xattr_bytes_ += xattr.name.size() + 1;
   if (xattr_bytes_ <= kMostXattrBytes) return {};
@@ -26,7 +26,7 @@ Result<void> AttributesReceiver::apply(InodeNumber inode, const Xattr& xattr) {
 Result<void> AttributesReceiver::remove_other_xattrs(InodeNumber inode) {
   DEDUPFS_ASSIGN(const auto names, filesystem_.list_xattrs(inode));
   for (const std::string& name : names)
-    if (!xattrs_.contains(name) && name != ReceivedState::kXattr) DEDUPFS_TRY(filesystem_.remove_xattr(inode, name));
+    if (!xattrs_.contains(name)) DEDUPFS_TRY(filesystem_.remove_xattr(inode, name));
   xattrs_.clear();
   xattr_bytes_ = 0;
   return {};

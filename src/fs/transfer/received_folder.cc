@@ -15,6 +15,7 @@
 #include "fs/snapshots/tree_diff.h"
 #include "fs/trees/committed_tree.h"
 #include "fs/trees/inode_paths.h"
+#include "fs/trees/named_inode.h"
 
 namespace dedupfs::transfer {
 namespace {
@@ -35,16 +36,21 @@ std::string list_of(const std::vector<std::string>& changed) {
   return list;
 }
 
-Error changed_while_received(const std::optional<ReceivedFolder::Copy>& base, const std::vector<std::string>& changed) {
-  const std::string remedy =
-      base ? fmt::format(
-                 "Run dedupfs-snapshot rollback with '{}', and receive the stream from its begin, or receive "
-                 "all of the snapshot into another folder",
-                 printable(base->snapshot.name))
-           : "Remove what was received, or receive into another folder";
-  return {ErrorCode::kBusy,
-          fmt::format("files were changed here while the stream was received: {}. {}", list_of(changed), remedy)};
+std::string remedy_for(const std::optional<ReceivedFolder::Copy>& base) {
+  return base ? fmt::format(
+                    "Run dedupfs-snapshot rollback with '{}', and receive the stream from its begin, or receive "
+                    "all of the snapshot into another folder",
+                    printable(base->snapshot.name))
+              : "Remove what was received, or receive into another folder";
 }
+
+Error changed_while_received(const std::optional<ReceivedFolder::Copy>& base, const std::vector<std::string>& changed) {
+  return {ErrorCode::kBusy, fmt::format("files were changed here while the stream was received: {}. {}",
+                                        list_of(changed), remedy_for(base))};
+}
+
+// Beside the state. Names have no NUL.
+constexpr std::string_view kNamesXattr = "trusted.dedupfs.received_names";
 
 }  // namespace
 
@@ -117,11 +123,47 @@ Result<std::optional<ReceivedFolder::Copy>> ReceivedFolder::find_copy(const Snap
   return std::nullopt;
 }
 
-Result<void> ReceivedFolder::check_has(const Copy& copy, std::string_view name) const {
-  const auto found = find_entry(filesystem_, copy.folder, name);
-  if (found) return {};
-  if (found.error().code() != ErrorCode::kNotFound) return found.error().with(printable(name));
-  return corruption(fmt::format("the stream says that its base has the name '{}', and it has not", printable(name)));
+Result<std::set<std::string>> ReceivedFolder::received_names(const Copy& copy) const {
+  std::set<std::string> names;
+  if (!is_root()) return names;
+  const auto text = filesystem_.get_xattr(copy.folder, kNamesXattr);
+  if (!text && text.error().code() == ErrorCode::kNoData)
+    return Error{
+        ErrorCode::kNotFound,
+        fmt::format("an older dedupfs received '{}' here, and did not note which names of the root folder were "
+                    "received: receive all of the snapshot with --into another folder",
+                    printable(copy.snapshot.name))};
+  if (!text) return text.error();
+  for (std::string_view rest = *text; !rest.empty();) {
+    const std::string_view name = rest.substr(0, rest.find('\0'));
+    names.emplace(name);
+    rest.remove_prefix(std::min(name.size() + 1, rest.size()));
+  }
+  return names;
+}
+
+Result<void> ReceivedFolder::check_length_of_names(std::size_t bytes) {
+  if (bytes <= kMaxXattrValue) return {};
+  return Error{ErrorCode::kTooLarge,
+               fmt::format("the names in the sender's root folder have more than {} bytes, and the receiver notes them "
+                           "when it receives into the root of a volume: receive with --into a folder",
+                           kMaxXattrValue)};
+}
+
+Result<std::set<std::string>> ReceivedFolder::note_names(const std::set<std::string>& before,
+                                                         const StreamChanges& stream) const {
+  std::set<std::string> names = before;
+  std::string text;
+  DEDUPFS_TRY(filesystem_.read_directory(inode_, 0, /*counted=*/false, [&](const DirectoryEntry& entry) {
+    if (entry.name == "." || entry.name == "..") return true;
+    if (!stream.has_finished(entry.attributes.inode) && !before.contains(entry.name)) return true;
+    names.insert(entry.name);
+    text += entry.name + '\0';
+    return text.size() <= kMaxXattrValue;
+  }));
+  DEDUPFS_TRY(check_length_of_names(text.size()));
+  DEDUPFS_TRY(filesystem_.set_xattr(inode_, kNamesXattr, text, XattrMode::kSet));
+  return names;
 }
 
 Result<void> ReceivedFolder::check_fits(const StreamHeader& stream, const std::optional<ReceivedState>& before) const {
@@ -191,9 +233,10 @@ Result<void> ReceivedFolder::walk(const Copy& copy, const std::set<std::string>&
 }
 
 Result<std::vector<std::string>> ReceivedFolder::changes_since(const Copy& copy, const std::set<std::string>& names,
-                                                               const StreamChanges* stream) const {
-  DEDUPFS_ASSIGN(const TreeDiff diff,
-                 diff_trees(filesystem_.volume().database(), copy.snapshot.name, std::nullopt, nullptr));
+                                                               const StreamChanges* stream,
+                                                               const std::shared_ptr<CommittedState>& state,
+                                                               const CommittedTree& tree) const {
+  DEDUPFS_ASSIGN(const TreeDiff diff, diff_trees(*state, CommittedTree::of_snapshot(state, copy.snapshot), tree));
   const auto has_finished = [&](InodeNumber inode) { return stream != nullptr && stream->has_finished(inode); };
   const auto has_removed = [&](InodeNumber inode) {
     return has_finished(inode) || (stream != nullptr && stream->has_removed(inode));
@@ -211,8 +254,8 @@ Result<std::vector<std::string>> ReceivedFolder::changes_since(const Copy& copy,
       if (!is_the_streams) changed.push_back(change.path);
     } else if (change.kind == TreeChange::Kind::kModified && !is_directory(change.type) && change.old_inode == 0 &&
                !has_removed(change.inode)) {
-      const auto attributes = filesystem_.attributes(change.inode);
-      if (attributes && attributes->links > 1) elsewhere.emplace(change.inode, change.path);
+      DEDUPFS_ASSIGN(const auto record, named_inode(tree, change.inode));
+      if (record && record->attributes.links > 1) elsewhere.emplace(change.inode, change.path);
     }
   }
   if (changed.empty() && !elsewhere.empty())
@@ -226,7 +269,8 @@ Result<std::vector<std::string>> ReceivedFolder::changes_since(const Copy& copy,
 
 Result<void> ReceivedFolder::check_unchanged(const Copy& copy, const std::set<std::string>& names) const {
   DEDUPFS_TRY(filesystem_.sync());
-  DEDUPFS_ASSIGN(const auto changed, changes_since(copy, names, nullptr));
+  const auto state = std::make_shared<CommittedState>(filesystem_.volume().database());
+  DEDUPFS_ASSIGN(const auto changed, changes_since(copy, names, nullptr, state, CommittedTree::live(state)));
   if (changed.empty()) return {};
   return Error{ErrorCode::kBusy,
                fmt::format("files were changed here since snapshot '{}' was received: {}. Undo that, for example with "
@@ -234,10 +278,9 @@ Result<void> ReceivedFolder::check_unchanged(const Copy& copy, const std::set<st
                            printable(copy.snapshot.name), list_of(changed))};
 }
 
-Result<std::vector<std::string>> ReceivedFolder::paths_of(const std::vector<InodeNumber>& inodes) const {
-  DEDUPFS_TRY(filesystem_.sync());
-  const CommittedTree live = CommittedTree::live(std::make_shared<CommittedState>(filesystem_.volume().database()));
-  InodePaths paths(live);
+Result<std::vector<std::string>> ReceivedFolder::paths_of(const CommittedTree& tree,
+                                                          const std::vector<InodeNumber>& inodes) {
+  InodePaths paths(tree);
   for (const InodeNumber inode : inodes) paths.want(inode);
   DEDUPFS_TRY(paths.find());
   std::vector<std::string> found;
@@ -248,25 +291,30 @@ Result<std::vector<std::string>> ReceivedFolder::paths_of(const std::vector<Inod
 
 Result<Error> ReceivedFolder::changed_meanwhile(const std::optional<Copy>& copy,
                                                 const std::vector<InodeNumber>& inodes) const {
-  DEDUPFS_ASSIGN(const auto paths, paths_of(inodes));
+  DEDUPFS_TRY(filesystem_.sync());
+  const CommittedTree live = CommittedTree::live(std::make_shared<CommittedState>(filesystem_.volume().database()));
+  DEDUPFS_ASSIGN(const auto paths, paths_of(live, inodes));
   return changed_while_received(copy, paths);
 }
 
-Result<void> ReceivedFolder::check_changes(const std::optional<Copy>& copy, std::set<std::string> names,
-                                           const StreamChanges& stream) const {
-  DEDUPFS_TRY(filesystem_.sync());
-  DEDUPFS_ASSIGN(const auto inodes, stream.find_changed());
+Error ReceivedFolder::without_notes(const std::optional<Copy>& copy) {
+  return {ErrorCode::kBusy,
+          "what the stream has changed here is not known any more, since somebody has changed or "
+          "removed the folder .dedupfs-receiving.*. " +
+              remedy_for(copy)};
+}
+
+Result<void> ReceivedFolder::check_changes(const std::optional<Copy>& copy, const std::set<std::string>& names,
+                                           const StreamChanges& stream, const SnapshotRecord& snapshot) const {
+  const auto state = std::make_shared<CommittedState>(filesystem_.volume().database());
+  const CommittedTree tree = CommittedTree::of_snapshot(state, snapshot);
+  DEDUPFS_ASSIGN(const auto inodes, stream.find_changed(tree));
   if (!inodes.empty()) {
-    DEDUPFS_ASSIGN(const Error error, changed_meanwhile(copy, inodes));
-    return error;
+    DEDUPFS_ASSIGN(const auto paths, paths_of(tree, inodes));
+    return changed_while_received(copy, paths);
   }
-  if (!copy || !stream.knows_all()) return {};
-  if (is_root())
-    DEDUPFS_TRY(filesystem_.read_directory(inode_, 0, /*counted=*/false, [&](const DirectoryEntry& entry) {
-      if (stream.has_finished(entry.attributes.inode)) names.insert(entry.name);
-      return true;
-    }));
-  DEDUPFS_ASSIGN(const auto changed, changes_since(*copy, names, &stream));
+  if (!copy) return {};
+  DEDUPFS_ASSIGN(const auto changed, changes_since(*copy, names, &stream, state, tree));
   if (changed.empty()) return {};
   return changed_while_received(copy, changed);
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,6 +17,7 @@
 #include "fs/namespace/filesystem.h"
 #include "fs/transfer/stream_changes.h"
 #include "fs/transfer/stream_header.h"
+#include "fs/trees/committed_tree.h"
 
 namespace dedupfs::transfer {
 
@@ -43,34 +45,44 @@ class ReceivedFolder {
     InodeNumber folder = 0;  // in its tree
   };
   Result<std::optional<Copy>> find_copy(const SnapshotIdentity& of) const;
+  // The root of a volume also has names of the receiver's own. These are those that were received, as the copy notes them; empty elsewhere.
+  // kNotFound: an older build made the copy, and noted none.
+  Result<std::set<std::string>> received_names(const Copy& copy) const;
+  // Notes those of now: of `before` what is still there, and what the stream has finished. Returns them and `before`. kTooLarge if they cannot
+  // be noted.
+  Result<std::set<std::string>> note_names(const std::set<std::string>& before, const StreamChanges& stream) const;
+  // kTooLarge beyond what note_names() takes.
+  static Result<void> check_length_of_names(std::size_t bytes);
   // The copy that a state which notes none has all the same: the folder was rolled back to it, or a receive was interrupted right behind it.
   Result<std::optional<Copy>> find_unnoted_copy(const ReceivedState& state) const {
     return state.is_complete ? find_copy(state.snapshot) : std::nullopt;
   }
-  // kCorruption if there is no such name in the folder of the copy.
-  Result<void> check_has(const Copy& copy, std::string_view name) const;
   // Whether the stream may come now, after what was received before. kNotFound, kExists and kBusy say what to do instead.
   Result<void> check_fits(const StreamHeader& stream, const std::optional<ReceivedState>& before) const;
   // kUnsupported if a directory below the folder has a quota: what moves cannot cross it.
   Result<void> check_quotas() const;
   // kBusy if the folder differs from the copy, also by another name of a file in it. In the root of the volume, only `names` count.
   Result<void> check_unchanged(const Copy& copy, const std::set<std::string>& names) const;
-  // kBusy if the folder has changes that are not the stream's, to what it has finished, or since the copy (if there is one). `names` as
-  // above: those of the copy.
-  Result<void> check_changes(const std::optional<Copy>& copy, std::set<std::string> names,
-                             const StreamChanges& stream) const;
+  // kBusy if the folder has changes in that snapshot which are not the stream's: to what it has finished, or since the copy (if there is one).
+  // `names` as above: of the copy and of the snapshot.
+  Result<void> check_changes(const std::optional<Copy>& copy, const std::set<std::string>& names,
+                             const StreamChanges& stream, const SnapshotRecord& snapshot) const;
   // That somebody changed these inodes while the stream came.
   Result<Error> changed_meanwhile(const std::optional<Copy>& copy, const std::vector<InodeNumber>& inodes) const;
+  // That the notes of what the stream has changed are gone.
+  static Error without_notes(const std::optional<Copy>& copy);
 
  private:
   ReceivedFolder(Filesystem& filesystem, std::string path, InodeNumber inode)
       : filesystem_(filesystem), path_(std::move(path)), inode_(inode) {}
   Result<std::optional<ReceivedState>> state_of(InodeNumber folder) const;
   bool is_in(const std::string& path, const std::set<std::string>& names) const;
-  // Paths of what differs from the copy. `stream` null: nothing is the stream's.
+  // Paths of what differs from the copy in that tree. `stream` null: nothing is the stream's.
   Result<std::vector<std::string>> changes_since(const Copy& copy, const std::set<std::string>& names,
-                                                 const StreamChanges* stream) const;
-  Result<std::vector<std::string>> paths_of(const std::vector<InodeNumber>& inodes) const;
+                                                 const StreamChanges* stream,
+                                                 const std::shared_ptr<CommittedState>& state,
+                                                 const CommittedTree& tree) const;
+  static Result<std::vector<std::string>> paths_of(const CommittedTree& tree, const std::vector<InodeNumber>& inodes);
   // Visits every entry of the copy that counts, until it returns false.
   using VisitEntry = std::function<bool(const Attributes& entry)>;
   Result<void> walk(const Copy& copy, const std::set<std::string>& names, const VisitEntry& visit) const;

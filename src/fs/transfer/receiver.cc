@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <ctime>
+#include <set>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -14,13 +14,13 @@
 #include "fs/format/mode.h"
 #include "fs/format/records.h"
 #include "fs/transfer/attributes_receiver.h"
-#include "fs/transfer/base_names.h"
 #include "fs/transfer/content_receiver.h"
 #include "fs/transfer/frames.h"
 #include "fs/transfer/name_receiver.h"
 #include "fs/transfer/received_folder.h"
 #include "fs/transfer/records.h"
 #include "fs/transfer/stream_changes.h"
+#include "fs/transfer/stream_inodes.h"
 #include "fs/transfer/work_folder.h"
 
 namespace dedupfs::transfer {
@@ -50,7 +50,7 @@ class Receiving {
     totals_.snapshot_name = request_.snapshot_name.empty() ? header_.snapshot.name : request_.snapshot_name;
     DEDUPFS_ASSIGN(auto folder, ReceivedFolder::open(filesystem_, request_.folder, /*make=*/true));
     folder_.emplace(std::move(folder));
-    known_[kRootInode] = folder_->inode();
+    inodes_.emplace(filesystem_, *folder_);
     if (folder_->made_name()) changed_.push_back(*folder_->made_name());
     DEDUPFS_TRY(prepare());
     const auto receive_all = [this]() -> Result<void> {
@@ -73,12 +73,14 @@ class Receiving {
     DEDUPFS_TRY(Filesystem::check_snapshot_name(totals_.snapshot_name));
     if (header_.base) {
       DEDUPFS_ASSIGN(base_, folder_->find_copy(*header_.base));
-      if (base_) content_.use_base(base_->snapshot.number);
       if (!base_)
         return Error{ErrorCode::kNotFound,
                      fmt::format("no snapshot here is a copy of '{}' of volume {}, on which the stream builds: send "
                                  "without --since, or since one that is here",
                                  printable(header_.base->name), printable(header_.base->volume))};
+      content_.use_base(base_->snapshot.number);
+      DEDUPFS_ASSIGN(auto names, folder_->received_names(*base_));
+      inodes_->use_base(*base_, std::move(names));
     }
     DEDUPFS_ASSIGN(auto before, folder_->state());
     if (before && !before->has_snapshot) {
@@ -90,9 +92,16 @@ class Receiving {
     DEDUPFS_TRY(folder_->check_quotas());
     is_fresh_ = !before || before->has_snapshot;
     state_ = {.snapshot = header_.snapshot, .position = header_.begin};
-    if (header_.base)
-      state_.base = {.number = header_.base->number, .created_unix_seconds = header_.base->created_unix_seconds};
-    if (!is_fresh_) state_.made_from = before->made_from;
+    if (header_.base) state_.base = header_.base->uuid;
+    if (!is_fresh_) {
+      state_.made_from = before->made_from;
+      if (before->is_complete) {
+        was_complete_ = state_.is_complete = true;
+        state_.position = before->position;
+      }
+      // A power cut may have come between the last note of what was made and the next one.
+      maybe_made_until_ = before->position.step + kNoteSteps;
+    }
     const auto all = filesystem_.snapshots();
     if (std::ranges::find(all, totals_.snapshot_name, &SnapshotRecord::name) == all.end()) return {};
     return Error{ErrorCode::kExists,
@@ -118,10 +127,6 @@ class Receiving {
         if (std::holds_alternative<End>(record)) return end();
         continue;
       }
-      if (const auto* const name = std::get_if<BaseName>(&record)) {
-        DEDUPFS_TRY(take_base_name(name->name));
-        continue;
-      }
       if (!has_begun_) DEDUPFS_TRY(begin());
       if (std::holds_alternative<End>(record)) return end();
       DEDUPFS_TRY(std::visit([this](const auto& one) { return take(one); }, record));
@@ -131,44 +136,35 @@ class Receiving {
     }
   }
 
-  // Only the root of the volume has names of others beside them.
-  Result<void> take_base_name(const std::string& name) {
-    if (!is_valid_name(name) || has_begun_ || !base_)
-      return corruption("the stream has a name of the base that cannot be one");
-    if (!folder_->is_root()) return watch_(totals_);
-    DEDUPFS_TRY(folder_->check_has(*base_, name));
-    DEDUPFS_TRY(base_names_.add(name));
-    return watch_(totals_);
-  }
-
-  // All names of the base have come.
   Result<void> begin() {
     has_begun_ = true;
-    if (is_fresh_) DEDUPFS_TRY(remove_what_a_begin_left());
-    if (base_ && is_fresh_) DEDUPFS_TRY(folder_->check_unchanged(*base_, base_names_.all()));
+    has_noted_ = !is_fresh_;
+    DEDUPFS_ASSIGN(work_, WorkFolder::find(filesystem_, folder_->inode(), header_.snapshot));
+    if (was_complete_) return {};
+    InodeNumber left = 0;  // by a stream that broke before anything was noted of it
+    if (is_fresh_) {
+      if (work_) left = work_->inode();
+      DEDUPFS_TRY(remove_work());
+      if (base_) DEDUPFS_TRY(folder_->check_unchanged(*base_, inodes_->base_names()));
+      DEDUPFS_ASSIGN(work_, WorkFolder::make(filesystem_, folder_->inode(), header_.snapshot));
+      state_.made_from = work_->inode();
+    } else if (!work_ || !StreamChanges::is_in(filesystem_, work_->inode())) {
+      return changed_by_others(ReceivedFolder::without_notes(base_));
+    }
     DEDUPFS_ASSIGN(const SpaceReport space, filesystem_.space());
-    most_known_ = space.inodes + (base_ ? base_->snapshot.inodes : 0) + kSpareKnown;
-    DEDUPFS_ASSIGN(auto work, WorkFolder::open(filesystem_, folder_->inode(), header_.snapshot));
-    work_.emplace(std::move(work));
+    const std::uint64_t most = space.inodes + (base_ ? base_->snapshot.inodes : 0) + kSpareKnown;
     names_.emplace(filesystem_, work_->inode());
     changed_.push_back(work_->name());
-    if (is_fresh_) state_.made_from = work_->inode();
-    DEDUPFS_ASSIGN(auto changes, StreamChanges::open(filesystem_, work_->inode(), !is_fresh_, most_known_));
+    DEDUPFS_ASSIGN(auto changes, StreamChanges::open(filesystem_, work_->inode(), !is_fresh_, most));
     changes_.emplace(std::move(changes));
-    if (left_) DEDUPFS_TRY(changes_->note_removed(left_->inode()));
+    inodes_->begin(*changes_, most);
+    if (left != 0) DEDUPFS_TRY(changes_->note_removed(left));
     has_noted_ = true;
     return note();
   }
 
-  Result<void> remove_what_a_begin_left() {
-    DEDUPFS_ASSIGN(left_, WorkFolder::find(filesystem_, folder_->inode(), header_.snapshot));
-    if (!left_) return {};
-    changed_.push_back(left_->name());
-    return left_->remove();
-  }
-
   Result<void> note() {
-    DEDUPFS_TRY(changes_->save());
+    if (changes_) DEDUPFS_TRY(changes_->save());
     return folder_->note(state_);
   }
 
@@ -184,19 +180,29 @@ class Receiving {
 
   template <class Taken>
   Result<void> take(const Taken& record) {
+    if (was_complete_ && !concerns_folder(record)) return {};  // all else was done before an interruption
     if constexpr (!std::is_same_v<Taken, MadeInode> && !std::is_same_v<Taken, KnownInode>) nothing_is_undone();
     DEDUPFS_TRY(apply(record));
     constexpr bool is_name =
         std::is_same_v<Taken, RemovedName> || std::is_same_v<Taken, MadeInode> || std::is_same_v<Taken, PlacedName>;
     if constexpr (is_name) {
       ++totals_.names;
-      changed_.push_back({known_[record.parent], record.name});
+      changed_.push_back({inodes_->number_of(record.parent), record.name});
     }
-    if constexpr (std::is_same_v<Taken, FinishedInode>) changed_.push_back({known_[record.inode], std::nullopt});
+    if constexpr (std::is_same_v<Taken, FinishedInode>)
+      changed_.push_back({inodes_->number_of(record.inode), std::nullopt});
     bool is_step = is_name;
-    if constexpr (std::is_same_v<Taken, FinishedInode>) is_step = !is_folder(known_[record.inode]);  // that waits
+    if constexpr (std::is_same_v<Taken, FinishedInode>)
+      is_step = !is_folder(inodes_->number_of(record.inode));  // that waits
     if (is_step) state_.position = {.step = state_.position.step + 1, .offset = 0};
     return {};
+  }
+
+  template <class Taken>
+  static bool concerns_folder(const Taken& record) {
+    if constexpr (std::is_same_v<Taken, Xattr> || std::is_same_v<Taken, FinishedInode>)
+      return record.inode == kRootInode;
+    return false;
   }
 
   void nothing_is_undone() {
@@ -223,16 +229,8 @@ class Receiving {
     return changed_by_others(error);
   }
 
-  Result<InodeNumber> known(InodeNumber inode) const {
-    const auto found = known_.find(inode);
-    if (found == known_.end())
-      return corruption(fmt::format("the stream names inode {} and does not say where it is", inode));
-    return found->second;
-  }
+  Result<InodeNumber> known(InodeNumber inode) const { return inodes_->find(inode); }
 
-  static Error at_name(const Error& error, std::string_view name) { return error.with(printable(name)); }
-
-  Result<void> apply(const BaseName&) { return {}; }
   Result<void> apply(const End&) { return {}; }
   // All names have come.
   Result<void> apply(const Outlook& outlook) {
@@ -240,31 +238,14 @@ class Receiving {
     return work_->empty();
   }
 
-  Result<void> apply(const KnownInode& known_inode) {
-    if (known_inode.tree == Tree::kBase && !base_) return corruption("the stream names a base, and has none");
-    InodeNumber directory = 0;
-    if (known_inode.tree == Tree::kBase) {
-      directory = base_->folder;
-    } else {
-      DEDUPFS_ASSIGN(directory, known(known_inode.parent));
-    }
-    const auto found = find_path(filesystem_, directory, known_inode.path);
-    if (!found) return at_name(found.error(), known_inode.path);
-    if (changes_->is_own(found->inode)) return corruption("the stream names the notes of the receiver");
-    return know(known_inode.inode, inode_of(found->inode));
-  }
-
-  Result<void> know(InodeNumber inode, InodeNumber number) {
-    known_[inode] = number;
-    if (known_.size() > most_known_) return corruption("the stream names more inodes than there are");
-    return {};
-  }
+  Result<void> apply(const KnownInode& known_inode) { return inodes_->apply(known_inode); }
 
   Result<void> apply(const RemovedName& removed) {
     DEDUPFS_ASSIGN(const InodeNumber parent, known(removed.parent));
     DEDUPFS_ASSIGN(const InodeNumber inode, known(removed.inode));
     // No sender does this. So there are as many inodes as were made and known.
-    if (inode > state_.made_from) return corruption("the stream takes away what it has made");
+    if (changes_->has_made(inode)) return corruption("the stream takes away what it has made");
+    DEDUPFS_TRY(inodes_->check_brought(parent, removed.name));
     if (!removed.inode_stays) DEDUPFS_TRY(changes_->note_removed(inode));
     return names_->remove(parent, removed.name, inode, removed.inode_stays);
   }
@@ -275,23 +256,32 @@ class Receiving {
     const auto there = find_entry(filesystem_, parent, made.name);
     if (there) {
       // It may be there since an interruption.
-      const bool is_ours =
-          !is_fresh_ && there->inode > state_.made_from && type_bits(there->mode) == type_bits(made.mode);
-      if (!is_ours) return NameReceiver::in_the_way(made.name);
-      return know(made.inode, there->inode);
+      const bool is_noted = changes_->has_made(there->inode);
+      const bool is_ours = is_noted || (state_.position.step < maybe_made_until_ && there->inode > state_.made_from);
+      if (!is_ours || type_bits(there->mode) != type_bits(made.mode)) return NameReceiver::in_the_way(made.name);
+      if (!is_noted) DEDUPFS_TRY(changes_->note_made(there->inode));
+      return inodes_->found(made.inode, there->inode);
     }
-    if (there.error().code() != ErrorCode::kNotFound) return at_name(there.error(), made.name);
+    if (there.error().code() != ErrorCode::kNotFound) return there.error().with(printable(made.name));
+    DEDUPFS_TRY(count_name(parent, made.name));
     DEDUPFS_ASSIGN(const InodeNumber inode, names_->make(parent, made));
-    ++most_known_;
-    changes_->allow_one_more();
+    DEDUPFS_TRY(changes_->note_made(inode));
     if (has_only_made_ && parent == folder_->inode()) made_in_folder_.emplace_back(made.name, is_directory(made.mode));
-    return know(made.inode, inode);
+    return inodes_->made(made.inode, inode);
   }
 
   Result<void> apply(const PlacedName& placed) {
     DEDUPFS_ASSIGN(const InodeNumber parent, known(placed.parent));
     DEDUPFS_ASSIGN(const InodeNumber inode, known(placed.inode));
+    DEDUPFS_TRY(count_name(parent, placed.name));
     return names_->place(parent, placed.name, inode);
+  }
+
+  // Those of the root can be too many to be noted: better said now than at the end.
+  Result<void> count_name(InodeNumber parent, const std::string& name) {
+    if (!is_folder(parent) || !folder_->is_root()) return {};
+    bytes_of_new_names_ += name.size() + 1;
+    return ReceivedFolder::check_length_of_names(bytes_of_new_names_);
   }
 
   // ---------------------------------------------------------------- content
@@ -335,6 +325,7 @@ class Receiving {
   }
 
   Result<void> remove_work() {
+    if (!work_) return {};
     changed_.push_back(work_->name());
     return work_->remove();
   }
@@ -347,23 +338,31 @@ class Receiving {
     return frames_.expect_end();
   }
 
-  // What others have changed meanwhile would be in the snapshot.
   Result<void> finish_folder() {
-    DEDUPFS_TRY(changes_->save());
-    if (const auto checked = folder_->check_changes(base_, base_names_.all(), *changes_); !checked)
-      return changed_by_others(checked.error());
-    DEDUPFS_TRY(remove_work());
+    if (!was_complete_ && folder_->is_root()) {
+      DEDUPFS_ASSIGN(names_that_count_, folder_->note_names(inodes_->base_names(), *changes_));
+    }
     state_.is_complete = true;
     // The sender's clock may be fast.
     state_.dated_unix_seconds = std::min<std::int64_t>(header_.snapshot.created_unix_seconds, std::time(nullptr));
-    DEDUPFS_TRY(folder_->note(state_));
+    DEDUPFS_TRY(note());
+    DEDUPFS_TRY(remove_work());
     return attributes_.apply(folder_->inode(), *finished_folder_);
+  }
+
+  // What others change meanwhile would be in the snapshot, so it is the snapshot that is looked at.
+  Result<void> judge(const SnapshotRecord& snapshot) const {
+    if (was_complete_) return {};  // nothing is known any more of what the stream has changed
+    return folder_->check_changes(base_, names_that_count_, *changes_, snapshot);
   }
 
   Result<void> make_snapshot() {
     if (!has_snapshot_) {
       DEDUPFS_TRY(finish_folder());
-      DEDUPFS_TRY(filesystem_.create_snapshot(totals_.snapshot_name, state_.dated_unix_seconds));
+      const auto made = filesystem_.create_snapshot(totals_.snapshot_name, state_.dated_unix_seconds,
+                                                    [this](const SnapshotRecord& one) { return judge(one); });
+      if (!made && made.error().code() == ErrorCode::kBusy) state_.is_complete = false;
+      if (!made) return changed_by_others(made.error());
     }
     if (header_.held_until_unix_seconds && *header_.held_until_unix_seconds > std::time(nullptr))
       DEDUPFS_TRY(filesystem_.hold_snapshot(totals_.snapshot_name, header_.held_until_unix_seconds));
@@ -406,22 +405,23 @@ class Receiving {
   ReceiveTotals totals_;
   std::optional<ReceivedFolder> folder_;
   std::optional<ReceivedFolder::Copy> base_;
-  BaseNames base_names_;
+  std::set<std::string> names_that_count_;  // in the root of the volume: of the base, and of what was made of it
+  std::size_t bytes_of_new_names_ = 0;
+  std::uint64_t maybe_made_until_ = 0;  // step
   ReceivedState state_;
   Position noted_;
   std::vector<ChangedName> changed_;  // that caches were not told about
   bool is_fresh_ = true;              // nothing of this stream came before
+  bool was_complete_ = false;         // everything came before, and the snapshot was not made
   bool has_begun_ = false;
   bool has_noted_ = false;
   bool is_changed_by_others_ = false;
   bool has_snapshot_ = false;  // an interrupted stream has made it
   bool has_only_made_ = true;  // inodes, and no more: then all of them can be taken away again
   NamedEntries made_in_folder_;
-  std::optional<WorkFolder> left_;  // of a stream that broke before anything was noted of it
   std::optional<WorkFolder> work_;
   std::optional<NameReceiver> names_;
-  std::uint64_t most_known_ = kSpareKnown;
-  std::unordered_map<InodeNumber, InodeNumber> known_;  // from the sender's numbers to those of the live tree
+  std::optional<StreamInodes> inodes_;
   std::optional<StreamChanges> changes_;
   ContentReceiver content_;
   AttributesReceiver attributes_;

@@ -144,7 +144,6 @@ Decoded take_finished(Decoder& in) {
 
 Decoded take_record(Decoder& in, std::size_t kind) {
   switch (kind) {
-    case 0: return BaseName{take_text(in)};
     case 1: {
       const InodeNumber inode = in.varint();
       const auto tree = take_tree(in);
@@ -177,7 +176,7 @@ Decoded take_record(Decoder& in, std::size_t kind) {
 }  // namespace
 
 void encode(const Record& record, Encoder& out) {
-  out.u8(static_cast<std::uint8_t>(record.index()));
+  out.u8(static_cast<std::uint8_t>(record.index() + 1));
   const auto put_name = [&](InodeNumber parent, const std::string& name, InodeNumber inode) {
     out.varint(parent);
     put_text(out, name);
@@ -188,7 +187,6 @@ void encode(const Record& record, Encoder& out) {
     out.varint(offset);
   };
   std::visit(Overloaded{
-                 [&](const BaseName& base) { put_text(out, base.name); },
                  [&](const KnownInode& known) {
                    out.varint(known.inode);
                    out.u8(static_cast<std::uint8_t>(known.tree));

@@ -32,10 +32,6 @@ struct ContentPlace {
   bool operator==(const ContentPlace&) const = default;
 };
 
-// A name of the base's root directory: it belongs to the sender, others there do not.
-struct BaseName {
-  std::string name;
-};
 // Where an inode is, for records that follow.
 struct KnownInode {
   InodeNumber inode = 0;
@@ -113,8 +109,8 @@ struct FinishedInode {
 
 struct End {};
 
-using Record = std::variant<BaseName, KnownInode, RemovedName, MadeInode, PlacedName, NewContent, DeltaContent,
-                            CopiedContent, Hole, Xattr, FinishedInode, End, Outlook>;
+using Record = std::variant<KnownInode, RemovedName, MadeInode, PlacedName, NewContent, DeltaContent, CopiedContent,
+                            Hole, Xattr, FinishedInode, End, Outlook>;
 
 void encode(const Record& record, Encoder& out);
 // The next record of these bytes.

@@ -42,13 +42,11 @@ Result<SnapshotRecord> get_named(const std::vector<SnapshotRecord>& all, const s
   return *found;
 }
 
-Result<SnapshotRecord> get_of_token(const std::vector<SnapshotRecord>& all, const ResumeToken::Snapshot& wanted) {
-  const auto found = std::ranges::find(all, wanted.number, &SnapshotRecord::number);
-  if (found == all.end() || found->created_unix_seconds != wanted.created_unix_seconds)
-    return Error{
-        ErrorCode::kNotFound,
-        fmt::format("a snapshot that the token is of, number {}, is not here any more: begin anew", wanted.number)};
-  return *found;
+Result<SnapshotRecord> get_of_token(const std::vector<SnapshotRecord>& all, const std::string& uuid) {
+  const auto found = std::ranges::find(all, uuid, &SnapshotRecord::uuid);
+  if (found != all.end()) return *found;
+  return Error{ErrorCode::kNotFound,
+               fmt::format("a snapshot that the token is of, {}, is not here: begin anew with one that is", uuid)};
 }
 
 Result<Chosen> choose(Filesystem& filesystem, const SendRequest& request) {
@@ -59,7 +57,7 @@ Result<Chosen> choose(Filesystem& filesystem, const SendRequest& request) {
     if (token.volume != filesystem.volume().superblock().uuid)
       return invalid_argument("the token is of another volume, " + printable(token.volume));
     DEDUPFS_ASSIGN(chosen.snapshot, get_of_token(all, token.snapshot));
-    if (token.base.number != 0) {
+    if (!token.base.empty()) {
       DEDUPFS_ASSIGN(chosen.base, get_of_token(all, token.base));
     }
     chosen.begin = token.position;
@@ -115,7 +113,8 @@ class Sending {
     return {.volume = filesystem_.volume().superblock().uuid,
             .number = snapshot.number,
             .name = snapshot.name,
-            .created_unix_seconds = snapshot.created_unix_seconds};
+            .created_unix_seconds = snapshot.created_unix_seconds,
+            .uuid = snapshot.uuid};
   }
 
   StreamHeader header() const {
@@ -140,13 +139,6 @@ class Sending {
     DEDUPFS_TRY(changes_->collect());
     for (const InodeNumber inode : changes_->inodes()) base_paths_->want(inode);
     DEDUPFS_TRY(base_paths_->find());
-    const auto send_base_name = [this](std::string_view key, std::string_view) -> Result<bool> {
-      DEDUPFS_ASSIGN(const DirentKey place, decode_dirent_key(key));
-      DEDUPFS_TRY(emit(BaseName{std::string(place.name)}));
-      return true;
-    };
-    DEDUPFS_TRY(
-        base_->walk(Family::kDirents, encode_inode_key(kRootInode), encode_key_behind(kRootInode), send_base_name));
     DEDUPFS_TRY(changes_->visit_names([this](const Record& record) { return send_name(record); }));
     return std::vector(changes_->inodes().begin(), changes_->inodes().end());
   }
@@ -227,7 +219,7 @@ class Sending {
     return sent_.walk(Family::kXattrs, encode_inode_key(inode), encode_key_behind(inode),
                       [&](std::string_view key, std::string_view value) -> Result<bool> {
                         DEDUPFS_ASSIGN(const XattrKey place, decode_xattr_key(key));
-                        if (place.name == ReceivedState::kXattr) return true;  // of this volume, not of its content
+                        if (place.name.starts_with(kOwnXattrPrefix)) return true;  // of this volume, not of its content
                         DEDUPFS_TRY(emit(Xattr{inode, std::string(place.name), std::string(value)}));
                         return true;
                       });

@@ -5,6 +5,7 @@
 
 #include "base/coding.h"
 #include "fs/format/mode.h"
+#include "fs/trees/named_inode.h"
 
 namespace dedupfs::transfer {
 namespace {
@@ -26,7 +27,6 @@ Result<StreamChanges> StreamChanges::open(Filesystem& filesystem, InodeNumber wo
   auto found = filesystem.lookup(work_folder, kFileName);
   if (!found && found.error().code() == ErrorCode::kNotFound) {
     found = filesystem.make_node(work_folder, kFileName, S_IFREG | 0600, 0, {});
-    changes.knows_all_ = !goes_on;
   }
   if (!found) return found.error();
   filesystem.forget(found->inode, 1);
@@ -38,6 +38,12 @@ Result<StreamChanges> StreamChanges::open(Filesystem& filesystem, InodeNumber wo
     DEDUPFS_TRY(filesystem.set_attributes(found->inode, {.size = 0}, {}));
   }
   return changes;
+}
+
+bool StreamChanges::is_in(Filesystem& filesystem, InodeNumber work_folder) {
+  const auto found = filesystem.lookup(work_folder, kFileName);
+  if (found) filesystem.forget(found->inode, 1);
+  return found.has_value();
 }
 
 // A power cut may leave a part of a note at the end: the next ones take its place.
@@ -62,17 +68,25 @@ Result<void> StreamChanges::load(std::uint64_t size) {
 }
 
 Result<void> StreamChanges::take(Kind kind, InodeNumber inode, const Timestamp& ctime) {
-  begun_.erase(inode);
-  finished_.erase(inode);
-  switch (kind) {
-    case Kind::kBegun: begun_.insert(inode); break;
-    case Kind::kFinished: finished_.emplace(inode, ctime); break;
-    case Kind::kRemoved: removed_.insert(inode); break;
-    default: return corruption("the notes of what the stream has changed are malformed");
-  }
-  if (begun_.size() + finished_.size() + removed_.size() > most_)
-    return corruption("the stream changes more inodes than there are");
+  if (kind < Kind::kBegun || kind > Kind::kMade)
+    return corruption("the notes of what the stream has changed are malformed");
+  State& state = states_[inode];
+  // Numbers are used once, and what the stream makes makes room for itself.
+  if (kind == Kind::kMade && !std::exchange(state.is_made, true)) ++most_;
+  state.kind = kind;
+  state.ctime = ctime;
+  if (states_.size() > most_) return corruption("the stream changes more inodes than there are");
   return {};
+}
+
+bool StreamChanges::is(Kind kind, InodeNumber inode) const {
+  const auto found = states_.find(inode);
+  return found != states_.end() && found->second.kind == kind;
+}
+
+bool StreamChanges::has_made(InodeNumber inode) const {
+  const auto found = states_.find(inode);
+  return found != states_.end() && found->second.is_made;
 }
 
 Result<void> StreamChanges::note(Kind kind, InodeNumber inode, const Timestamp& ctime) {
@@ -93,11 +107,12 @@ Result<void> StreamChanges::save() {
 }
 
 Result<bool> StreamChanges::begin(InodeNumber inode, std::optional<TreeNumber> base) {
-  if (begun_.contains(inode)) return true;
-  if (const auto finished = finished_.find(inode); finished != finished_.end()) {
-    DEDUPFS_ASSIGN(const bool is_same, is_as_left(inode, finished->second));
-    if (!is_same) return false;
-  } else if (base && knows_all_) {
+  if (is(Kind::kBegun, inode)) return true;
+  if (is(Kind::kFinished, inode)) {
+    const auto now = filesystem_->attributes(inode);
+    if (!now && !is_gone(now.error())) return now.error();
+    if (!now || now->ctime != states_.at(inode).ctime) return false;
+  } else if (base && !has_made(inode)) {
     const auto before = filesystem_->attributes(node_of(*base, inode));
     if (!before && !is_gone(before.error())) return before.error();
     if (!before || !is_regular(before->mode)) return true;
@@ -112,6 +127,10 @@ Result<bool> StreamChanges::begin(InodeNumber inode, std::optional<TreeNumber> b
   return true;
 }
 
+Result<void> StreamChanges::note_made(InodeNumber inode) {
+  return note(Kind::kMade, inode, {});
+}
+
 Result<void> StreamChanges::note_finished(InodeNumber inode, const Timestamp& ctime) {
   return note(Kind::kFinished, inode, ctime);
 }
@@ -120,17 +139,12 @@ Result<void> StreamChanges::note_removed(InodeNumber inode) {
   return note(Kind::kRemoved, inode, {});
 }
 
-Result<bool> StreamChanges::is_as_left(InodeNumber inode, const Timestamp& ctime) const {
-  const auto now = filesystem_->attributes(inode);
-  if (!now && !is_gone(now.error())) return now.error();
-  return now && now->ctime == ctime;
-}
-
-Result<std::vector<InodeNumber>> StreamChanges::find_changed() const {
+Result<std::vector<InodeNumber>> StreamChanges::find_changed(const CommittedTree& tree) const {
   std::vector<InodeNumber> changed;
-  for (const auto& [inode, ctime] : finished_) {
-    DEDUPFS_ASSIGN(const bool is_same, is_as_left(inode, ctime));
-    if (!is_same) changed.push_back(inode);
+  for (const auto& [inode, state] : states_) {
+    if (state.kind != Kind::kFinished) continue;
+    DEDUPFS_ASSIGN(const auto now, named_inode(tree, inode));
+    if (!now || now->attributes.ctime != state.ctime) changed.push_back(inode);
   }
   std::ranges::sort(changed);
   return changed;

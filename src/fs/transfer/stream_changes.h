@@ -1,4 +1,4 @@
-// What a stream has changed in a folder so far: which inodes it has begun, finished and removed. Every other change there is somebody
+// What a stream has changed in a folder so far: which inodes it has made, begun, finished and removed. Every other change there is somebody
 // else's, and so is one to a finished inode, whose ctime tells. It is kept in a file of the work folder, as a stream that goes on does
 // not say again what it did before.
 //
@@ -18,6 +18,7 @@
 
 #include "base/result.h"
 #include "fs/namespace/filesystem.h"
+#include "fs/trees/committed_tree.h"
 
 namespace dedupfs::transfer {
 
@@ -26,13 +27,13 @@ class StreamChanges {
   // In the work folder, where all others have numbers as names.
   static constexpr std::string_view kFileName = "changes";
 
+  static bool is_in(Filesystem& filesystem, InodeNumber work_folder);
   // `goes_on`: reads what an interrupted stream has noted. Otherwise it begins anew. `most`: inodes that there can be.
   static Result<StreamChanges> open(Filesystem& filesystem, InodeNumber work_folder, bool goes_on, std::uint64_t most);
 
-  // The stream has made an inode.
-  void allow_one_more() { ++most_; }
-  // False: an older build began the stream, and noted nothing of what it did.
-  bool knows_all() const { return knows_all_; }
+  Result<void> note_made(InodeNumber inode);
+  // What a stream may name without a base.
+  bool has_made(InodeNumber inode) const;
   // Call it before content or attributes of an inode change. False: somebody else has changed it since the stream finished it, or since the
   // base.
   Result<bool> begin(InodeNumber inode, std::optional<TreeNumber> base);
@@ -43,30 +44,32 @@ class StreamChanges {
 
   // The work folder, and the file in it: no stream may change them.
   bool is_own(InodeNumber inode) const { return own_.contains(inode); }
-  bool has_finished(InodeNumber inode) const { return finished_.contains(inode) || is_own(inode); }
-  bool has_removed(InodeNumber inode) const { return removed_.contains(inode); }
-  // The finished ones that are not as the stream left them.
-  Result<std::vector<InodeNumber>> find_changed() const;
+  bool has_finished(InodeNumber inode) const { return is(Kind::kFinished, inode) || is_own(inode); }
+  bool has_removed(InodeNumber inode) const { return is(Kind::kRemoved, inode); }
+  // The finished ones that are not as the stream left them, in that tree.
+  Result<std::vector<InodeNumber>> find_changed(const CommittedTree& tree) const;
 
  private:
-  enum class Kind : std::uint8_t { kBegun = 1, kFinished, kRemoved };
+  enum class Kind : std::uint8_t { kBegun = 1, kFinished, kRemoved, kMade };
+  struct State {
+    Kind kind = Kind::kMade;  // the last note
+    bool is_made = false;
+    Timestamp ctime;  // of a finished one
+  };
 
   explicit StreamChanges(Filesystem& filesystem) : filesystem_(&filesystem) {}
   Result<void> load(std::uint64_t size);
   Result<void> note(Kind kind, InodeNumber inode, const Timestamp& ctime);
   Result<void> take(Kind kind, InodeNumber inode, const Timestamp& ctime);
-  Result<bool> is_as_left(InodeNumber inode, const Timestamp& ctime) const;
+  bool is(Kind kind, InodeNumber inode) const;
 
   Filesystem* filesystem_;
   std::uint64_t most_ = 0;
-  bool knows_all_ = true;
   InodeNumber file_ = 0;
   std::uint64_t saved_bytes_ = 0;
   std::string unsaved_;
   std::unordered_set<InodeNumber> own_;
-  std::unordered_set<InodeNumber> begun_;
-  std::unordered_set<InodeNumber> removed_;
-  std::unordered_map<InodeNumber, Timestamp> finished_;
+  std::unordered_map<InodeNumber, State> states_;
 };
 
 }  // namespace dedupfs::transfer

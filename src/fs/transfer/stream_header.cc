@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/printable.h"
+#include "base/uuid.h"
 #include "fs/format/records.h"
 
 namespace dedupfs::transfer {
@@ -14,15 +15,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// As make_uuid() writes it.
-bool is_uuid(std::string_view text) {
-  constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
-  return std::ranges::equal(text, kForm, [](char c, char form) {
-    return form == 'x' ? (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') : c == form;
-  });
-}
-
 constexpr int kVersion = 1;
+constexpr std::string_view kNoBase = "0";  // in a token
 
 // Names are bytes, and JSON has only text.
 std::string hex_of(std::string_view bytes) {
@@ -47,14 +41,16 @@ Json json_of(const SnapshotIdentity& snapshot) {
   return {{"volume", snapshot.volume},
           {"number", snapshot.number},
           {"name_hex", hex_of(snapshot.name)},
-          {"created_unix_seconds", snapshot.created_unix_seconds}};
+          {"created_unix_seconds", snapshot.created_unix_seconds},
+          {"uuid", snapshot.uuid}};
 }
 
 // Of bytes that anybody may have written: they go into messages and tokens.
 Result<void> check(const SnapshotIdentity& snapshot) {
-  if (is_uuid(snapshot.volume) && snapshot.number > 0 && snapshot.number < kEndOfTrees && is_valid_name(snapshot.name))
+  if (is_uuid(snapshot.volume) && is_uuid(snapshot.uuid) && snapshot.number > 0 && snapshot.number < kEndOfTrees &&
+      is_valid_name(snapshot.name))
     return {};
-  return corruption("a snapshot that the stream is of has no valid name");
+  return corruption("a snapshot that the stream is of has no valid name, number or UUID");
 }
 
 SnapshotIdentity identity_of(const Json& json) {
@@ -62,7 +58,16 @@ SnapshotIdentity identity_of(const Json& json) {
                             .number = json.at("number").get<TreeNumber>(),
                             .name = bytes_of_hex(json.at("name_hex").get<std::string>()),
                             .created_unix_seconds = json.at("created_unix_seconds").get<std::int64_t>()};
+  snapshot.uuid = json.value("uuid", uuid_without(snapshot.number, snapshot.created_unix_seconds));
   return snapshot;
+}
+
+// Of what a folder says of itself. Older builds wrote the number and the date, and the number 0 for none.
+std::string base_of(const Json& json) {
+  if (const auto uuid = json.find("base_uuid"); uuid != json.end()) return uuid->get<std::string>();
+  const auto number = json.at("base").at("number").get<TreeNumber>();
+  return number == 0 ? std::string()
+                     : uuid_without(number, json.at("base").at("created_unix_seconds").get<std::int64_t>());
 }
 
 Json json_of(const Position& position) {
@@ -102,34 +107,29 @@ auto parsed(std::string_view text, std::string_view what, const Read& read) -> R
 }  // namespace
 
 std::string ResumeToken::text() const {
-  return fmt::format("{}.{}.{}.{}.{}.{}.{}", volume, snapshot.number, snapshot.created_unix_seconds, base.number,
-                     base.created_unix_seconds, position.step, position.offset);
+  return fmt::format("{}.{}.{}.{}.{}", volume, snapshot, base.empty() ? kNoBase : base, position.step, position.offset);
 }
 
 Result<ResumeToken> ResumeToken::parse(std::string_view text) {
-  const auto malformed = [&] {
-    return invalid_argument(fmt::format(
-        "'{}' is no token: dedupfs-receive --token prints the one of a receive that was interrupted", printable(text)));
+  std::string_view left = text;
+  const auto take = [&left] {
+    const std::string_view field = left.substr(0, left.find('.'));
+    left.remove_prefix(std::min(field.size() + 1, left.size()));
+    return field;
   };
-  ResumeToken token;
-  const std::size_t dot = text.find('.');
-  if (dot == std::string_view::npos || !is_uuid(text.substr(0, dot))) return malformed();
-  token.volume = text.substr(0, dot);
-  const char* at = text.data() + dot;
-  const char* const end = text.data() + text.size();
-  const auto take = [&](auto& number) {
-    if (at == end || *at != '.') return false;
-    const auto [behind, error] = std::from_chars(at + 1, end, number);
-    at = behind;
-    return error == std::errc();
+  const auto take_number = [&](std::uint64_t& number) {
+    const std::string_view field = take();
+    const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), number);
+    return error == std::errc() && end == field.data() + field.size();
   };
-  const bool has_all = take(token.snapshot.number) && take(token.snapshot.created_unix_seconds) &&
-                       take(token.base.number) && take(token.base.created_unix_seconds) && take(token.position.step) &&
-                       take(token.position.offset);
-  if (!has_all || at != end || token.snapshot.number == 0 || token.snapshot.number >= kEndOfTrees ||
-      token.base.number >= kEndOfTrees)
-    return malformed();
-  return token;
+  ResumeToken token{.volume = std::string(take()), .snapshot = std::string(take()), .base = std::string(take())};
+  if (token.base == kNoBase) token.base.clear();
+  const bool has_all = is_uuid(token.volume) && is_uuid(token.snapshot) &&
+                       (token.base.empty() || is_uuid(token.base)) && take_number(token.position.step) &&
+                       take_number(token.position.offset);
+  if (has_all && left.empty() && text == token.text()) return token;
+  return invalid_argument(fmt::format(
+      "'{}' is no token: dedupfs-receive --token prints the one of a receive that was interrupted", printable(text)));
 }
 
 std::string StreamHeader::text() const {
@@ -163,15 +163,13 @@ Result<StreamHeader> StreamHeader::parse(std::string_view text) {
 }
 
 bool ReceivedState::is_of(const SnapshotIdentity& sent, const std::optional<SnapshotIdentity>& sent_base) const {
-  const ResumeToken::Snapshot expected =
-      sent_base ? ResumeToken::Snapshot{sent_base->number, sent_base->created_unix_seconds} : ResumeToken::Snapshot();
-  return snapshot == sent && base == expected;
+  return snapshot == sent && base == (sent_base ? sent_base->uuid : std::string());
 }
 
 std::string ReceivedState::text() const {
   const Json json{{"version", kVersion},
                   {"snapshot", json_of(snapshot)},
-                  {"base", {{"number", base.number}, {"created_unix_seconds", base.created_unix_seconds}}},
+                  {"base_uuid", base},
                   {"complete", is_complete},
                   {"has_snapshot", has_snapshot},
                   {"position", json_of(position)},
@@ -181,20 +179,20 @@ std::string ReceivedState::text() const {
 }
 
 Result<ReceivedState> ReceivedState::parse(std::string_view text) {
-  DEDUPFS_ASSIGN(
-      ReceivedState state, parsed(text, fmt::format("the attribute {}", kXattr), [](const Json& json) {
-        const Json& older = json.at("base");
-        const SnapshotIdentity sent = identity_of(json.at("snapshot"));
-        return ReceivedState{
-            .snapshot = sent,
-            .base = {older.at("number").get<TreeNumber>(), older.at("created_unix_seconds").get<std::int64_t>()},
-            .is_complete = json.at("complete").get<bool>(),
-            .has_snapshot = json.at("has_snapshot").get<bool>(),
-            .position = position_of(json.at("position")),
-            .dated_unix_seconds = json.value("dated_unix_seconds", sent.created_unix_seconds),
-            .made_from = json.at("made_from").get<InodeNumber>()};
-      }));
+  DEDUPFS_ASSIGN(ReceivedState state, parsed(text, fmt::format("the attribute {}", kXattr), [](const Json& json) {
+                   const SnapshotIdentity sent = identity_of(json.at("snapshot"));
+                   return ReceivedState{
+                       .snapshot = sent,
+                       .base = base_of(json),
+                       .is_complete = json.at("complete").get<bool>(),
+                       .has_snapshot = json.at("has_snapshot").get<bool>(),
+                       .position = position_of(json.at("position")),
+                       .dated_unix_seconds = json.value("dated_unix_seconds", sent.created_unix_seconds),
+                       .made_from = json.at("made_from").get<InodeNumber>()};
+                 }));
   DEDUPFS_TRY(check(state.snapshot));
+  if (!state.base.empty() && !is_uuid(state.base))
+    return corruption(fmt::format("the attribute {} has no valid base", kXattr));
   return state;
 }
 

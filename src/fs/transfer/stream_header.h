@@ -21,8 +21,9 @@ struct SnapshotIdentity {
   TreeNumber number = 0;
   std::string name;
   std::int64_t created_unix_seconds = 0;
+  std::string
+      uuid;  // of the snapshot: of two copies of a volume that go on apart, both use the next number, and may do so in the same second
 
-  // Numbers alone do not tell: of two copies of a volume that go on apart, both use the next one.
   bool operator==(const SnapshotIdentity&) const = default;
 };
 
@@ -36,15 +37,10 @@ struct Position {
 
 // What a receiver that was interrupted still wants, as a word that people copy.
 struct ResumeToken {
-  struct Snapshot {
-    TreeNumber number = 0;  // 0: none
-    std::int64_t created_unix_seconds = 0;
-
-    bool operator==(const Snapshot&) const = default;
-  };
+  // UUIDs.
   std::string volume;
-  Snapshot snapshot;
-  Snapshot base;
+  std::string snapshot;
+  std::string base;  // empty: none
   Position position;
 
   std::string text() const;
@@ -68,7 +64,7 @@ struct ReceivedState {
   static constexpr std::string_view kXattr = "trusted.dedupfs.received";
 
   SnapshotIdentity snapshot;
-  ResumeToken::Snapshot base;
+  std::string base;           // the UUID of that snapshot; empty: none
   bool is_complete = false;   // the folder is as the sender's snapshot: so says the one that is made of it
   bool has_snapshot = false;  // it was made, and nothing is left to do
   Position position;          // until then
@@ -78,10 +74,7 @@ struct ReceivedState {
 
   bool is_of(const SnapshotIdentity& sent, const std::optional<SnapshotIdentity>& sent_base) const;
   ResumeToken token() const {
-    return {.volume = snapshot.volume,
-            .snapshot = {.number = snapshot.number, .created_unix_seconds = snapshot.created_unix_seconds},
-            .base = base,
-            .position = position};
+    return {.volume = snapshot.volume, .snapshot = snapshot.uuid, .base = base, .position = position};
   }
   std::string text() const;
   static Result<ReceivedState> parse(std::string_view text);

@@ -1,7 +1,5 @@
 #include "fs/transfer/work_folder.h"
 
-#include <fmt/format.h>
-
 #include "fs/format/mode.h"
 #include "fs/transfer/received_folder.h"
 #include "fs/transfer/stream_changes.h"
@@ -11,7 +9,7 @@ namespace {
 
 // A stream may have such a folder in it, of what its sender was receiving.
 std::string name_for(const SnapshotIdentity& of) {
-  return fmt::format(".dedupfs-receiving.{}.{}", of.volume.substr(0, 8), of.number);
+  return ".dedupfs-receiving." + of.uuid;
 }
 
 }  // namespace
@@ -32,9 +30,7 @@ Result<std::optional<WorkFolder>> WorkFolder::find(Filesystem& filesystem, Inode
   return std::optional(std::move(work));
 }
 
-Result<WorkFolder> WorkFolder::open(Filesystem& filesystem, InodeNumber folder, const SnapshotIdentity& of) {
-  DEDUPFS_ASSIGN(auto found, find(filesystem, folder, of));
-  if (found) return std::move(*found);
+Result<WorkFolder> WorkFolder::make(Filesystem& filesystem, InodeNumber folder, const SnapshotIdentity& of) {
   WorkFolder work(filesystem, folder, name_for(of));
   DEDUPFS_ASSIGN(const Attributes made, filesystem.make_directory(folder, work.name_, 0700, {}));
   filesystem.forget(made.inode, 1);

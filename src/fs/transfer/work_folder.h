@@ -21,9 +21,9 @@ Result<void> remove_entries(Filesystem& filesystem, InodeNumber directory, const
 
 class WorkFolder {
  public:
-  // That of a stream, if it is there from an interrupted one; and that, or a new one.
+  // That of a stream, if it is there from an interrupted one; and a new one.
   static Result<std::optional<WorkFolder>> find(Filesystem& filesystem, InodeNumber folder, const SnapshotIdentity& of);
-  static Result<WorkFolder> open(Filesystem& filesystem, InodeNumber folder, const SnapshotIdentity& of);
+  static Result<WorkFolder> make(Filesystem& filesystem, InodeNumber folder, const SnapshotIdentity& of);
 
   InodeNumber inode() const { return inode_; }
   ChangedName name() const { return {folder_, name_}; }

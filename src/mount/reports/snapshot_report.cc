@@ -33,6 +33,7 @@ nlohmann::json snapshots_json(const std::vector<SnapshotRecord>& snapshots, cons
     const auto hold = holds.find(snapshot.number);
     array.push_back(with_time({{"name", snapshot.name},
                                {"number", snapshot.number},
+                               {"uuid", snapshot.uuid},
                                {"inodes", snapshot.inodes},
                                {"hold", hold == holds.end() ? nlohmann::json(nullptr) : hold_json(hold->second)}},
                               "created", snapshot.created_unix_seconds));
@@ -60,7 +61,8 @@ std::vector<SnapshotRecord> snapshots_of(const nlohmann::json& json) {
     snapshots.push_back({.number = entry.at("number").get<TreeNumber>(),
                          .name = entry.at("name").get<std::string>(),
                          .created_unix_seconds = entry.at("created_unix_seconds").get<std::int64_t>(),
-                         .inodes = entry.at("inodes").get<std::uint64_t>()});
+                         .inodes = entry.at("inodes").get<std::uint64_t>(),
+                         .uuid = entry.value("uuid", std::string())});
   return snapshots;
 }
 

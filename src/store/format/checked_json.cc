@@ -5,7 +5,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <cctype>
 #include <limits>
 
 #include "base/bytes.h"
@@ -55,13 +54,6 @@ bool is_final(ErrorCode code) {
 }
 
 }  // namespace
-
-bool is_uuid(std::string_view text) {
-  constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
-  return std::ranges::equal(text, kForm, [](char character, char form) {
-    return form == '-' ? character == '-' : std::isxdigit(static_cast<unsigned char>(character)) != 0;
-  });
-}
 
 std::string encode_checked_json(const nlohmann::ordered_json& object) {
   std::string json = object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

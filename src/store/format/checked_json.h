@@ -22,9 +22,6 @@ std::string encode_checked_json(const nlohmann::ordered_json& object);
 // The object, if its checksum is right.
 Result<nlohmann::json> decode_checked_json(std::string_view text);
 
-// 8-4-4-4-12 hexadecimal digits.
-bool is_uuid(std::string_view text);
-
 // Judges a text: the error of a copy that cannot be decoded.
 using JudgeCopy = std::function<std::optional<Error>(std::string_view json)>;
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <sys/random.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -15,13 +14,14 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/crash_point.h"
+#include "base/uuid.h"
 #include "store/format/checked_json.h"
 #include "store/format/features.h"
 
 namespace dedupfs {
 namespace {
 
-constexpr std::array kIncompatibleFeatures = {kDeltaFeature, kQuotasFeature, kEvictionFeature};
+constexpr std::array kIncompatibleFeatures = {kDeltaFeature, kQuotasFeature, kEvictionFeature, kSnapshotUuidsFeature};
 constexpr std::array kReadOnlyFeatures = {kHoldsFeature};
 
 Result<void> require_known(const std::vector<std::string>& features, std::span<const std::string_view> known,
@@ -38,20 +38,6 @@ Result<void> require_known(const std::vector<std::string>& features, std::span<c
 }
 
 }  // namespace
-
-std::string make_uuid() {
-  std::array<std::uint8_t, 16> bytes;
-  // The kernel gives so few bytes at once and whole; a volume has no part in it.
-  DEDUPFS_CHECK(::getrandom(bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
-  bytes[6] = static_cast<std::uint8_t>((bytes[6] & 0x0f) | 0x40);  // version 4
-  bytes[8] = static_cast<std::uint8_t>((bytes[8] & 0x3f) | 0x80);  // of RFC 4122
-  std::string uuid;
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) uuid.push_back('-');
-    uuid += fmt::format("{:02x}", bytes[i]);
-  }
-  return uuid;
-}
 
 std::string encode_superblock(const Superblock& superblock) {
   nlohmann::ordered_json object;

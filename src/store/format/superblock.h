@@ -36,8 +36,6 @@ struct Superblock {
   std::uint32_t container_bytes = 64 << 20;  // a container is sealed when it has reached this
 };
 
-std::string make_uuid();  // random, version 4
-
 std::string encode_superblock(const Superblock& superblock);
 Result<Superblock> decode_superblock(std::string_view json);
 

@@ -1,15 +1,21 @@
 #include "store/metadata/snapshot_list.h"
 
 #include <spdlog/spdlog.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "base/bytes.h"
+#include "base/coding.h"
+#include "base/uuid.h"
 
 namespace dedupfs {
 namespace {
 
 constexpr std::uint8_t kVersion = 1;
 constexpr std::uint8_t kDeletedFlag = 1;
+constexpr std::uint8_t kUuidFlag = 2;
 constexpr std::size_t kMaxName = 255;
 
 Error damaged(TreeNumber number, std::string_view why) {
@@ -19,13 +25,25 @@ Error damaged(TreeNumber number, std::string_view why) {
 // In place of a record that does not parse: nobody sees it, and all that changes is preserved for it, until fsck.dedupfs decides
 // what becomes of it. No other has an empty name.
 SnapshotRecord damaged_snapshot(TreeNumber number) {
-  return {.number = number, .name = {}, .end_of_inodes = kEndOfInodes};
+  return {.number = number, .name = {}, .end_of_inodes = kEndOfInodes, .uuid = uuid_without(number, 0)};
 }
 bool is_sound(const SnapshotRecord& record) {
   return !record.name.empty();
 }
 
 }  // namespace
+
+std::string uuid_without(TreeNumber number, std::int64_t created_unix_seconds) {
+  std::string text;
+  Encoder out(text);
+  out.u64(number);
+  out.u64(static_cast<std::uint64_t>(created_unix_seconds));
+  XXH128_canonical_t hash;
+  XXH128_canonicalFromHash(&hash, XXH3_128bits(text.data(), text.size()));
+  UuidBytes bytes;
+  std::ranges::copy(hash.digest, bytes.begin());
+  return uuid_of(bytes);
+}
 
 std::string encode_snapshot_key(TreeNumber number) {
   std::string key;
@@ -45,7 +63,9 @@ std::string encode_snapshot(const SnapshotRecord& record) {
   std::string value;
   Encoder out(value);
   out.u8(kVersion);
-  out.u8(record.is_deleted ? kDeletedFlag : 0);
+  const bool has_uuid = !record.uuid.empty() && record.uuid != uuid_without(record.number, record.created_unix_seconds);
+  out.u8(static_cast<std::uint8_t>((record.is_deleted ? kDeletedFlag : 0) | (has_uuid ? kUuidFlag : 0)));
+  if (has_uuid) out.bytes(ByteSpan(bytes_of_uuid(record.uuid)));
   out.signed_varint(record.created_unix_seconds);
   out.varint(record.end_of_inodes);
   out.varint(record.inodes);
@@ -60,11 +80,14 @@ Result<SnapshotRecord> decode_snapshot(TreeNumber number, std::string_view value
   if (in.u8() != kVersion) return damaged(number, "its record is empty or of an unknown version");
   const std::uint8_t flags = in.u8();
   record.is_deleted = (flags & kDeletedFlag) != 0;
+  UuidBytes uuid{};
+  if ((flags & kUuidFlag) != 0) std::ranges::copy(in.bytes(uuid.size()), uuid.begin());
   record.created_unix_seconds = in.signed_varint();
+  record.uuid = (flags & kUuidFlag) != 0 ? uuid_of(uuid) : uuid_without(number, record.created_unix_seconds);
   record.end_of_inodes = in.varint();
   record.inodes = in.varint();
   record.name = text_of(in.bytes(in.remaining()));
-  if (!in.ok() || (flags & ~kDeletedFlag) != 0 || record.end_of_inodes > kEndOfInodes)
+  if (!in.ok() || (flags & ~(kDeletedFlag | kUuidFlag)) != 0 || record.end_of_inodes > kEndOfInodes)
     return damaged(number, "its record is damaged");
   if (record.name.empty() || record.name.size() > kMaxName ||
       record.name.find_first_of(std::string_view("/\0", 2)) != std::string::npos)
@@ -149,17 +172,20 @@ std::optional<Preservation> SnapshotList::preservation() const {
 void SnapshotList::put(const SnapshotRecord& record) {
   const WriterLock lock(mutex_);
   records_[record.number] = record;
+  hidden_.erase(record.number);
 }
 
 void SnapshotList::erase(TreeNumber number) {
   const WriterLock lock(mutex_);
   records_.erase(number);
+  hidden_.erase(number);
 }
 
-void SnapshotList::put_uncommitted(const SnapshotRecord& record) {
+void SnapshotList::put_uncommitted(const SnapshotRecord& record, bool is_hidden) {
   const WriterLock lock(mutex_);
   records_[record.number] = record;
   uncommitted_ = record.number;
+  if (is_hidden) hidden_.insert(record.number);
 }
 
 void SnapshotList::committed() {
@@ -170,7 +196,9 @@ void SnapshotList::committed() {
 void SnapshotList::failed(CommitFailure failure) {
   if (failure != CommitFailure::kFinal) return;
   const WriterLock lock(mutex_);
-  if (uncommitted_ != kLiveTree) records_.erase(std::exchange(uncommitted_, kLiveTree));
+  if (uncommitted_ == kLiveTree) return;
+  hidden_.erase(uncommitted_);
+  records_.erase(std::exchange(uncommitted_, kLiveTree));
 }
 
 }  // namespace dedupfs

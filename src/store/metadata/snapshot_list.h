@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,9 +30,15 @@ struct SnapshotRecord {
   std::uint64_t end_of_inodes = 0;  // no inode of it has this number or a higher one
   std::uint64_t inodes = 0;         // in use when it was made
   bool is_deleted = false;          // only its before-images are left, and go one by one
+  // Of this snapshot and no other, also where somebody copied the volume and both go on: random. Empty, and read
+  // from a record without one: uuid_without().
+  std::string uuid;
 
   bool operator==(const SnapshotRecord&) const = default;
 };
+
+// Of a snapshot that was made when none had a UUID: the same in all copies of the volume.
+std::string uuid_without(TreeNumber number, std::int64_t created_unix_seconds);
 
 std::string encode_snapshot_key(TreeNumber number);
 Result<TreeNumber> decode_snapshot_key(std::string_view key);
@@ -65,8 +72,8 @@ class SnapshotList final : public CommitParticipant {
   void erase(TreeNumber number);
 
   // Adds a snapshot of the state at the end of a group that is not committed yet. Later changes are preserved for it from now on.
-  // all() and find() see it once that group is committed. One at a time.
-  void put_uncommitted(const SnapshotRecord& record);
+  // all() and find() see it once that group is committed; a hidden one once put() has it again. One at a time.
+  void put_uncommitted(const SnapshotRecord& record, bool is_hidden = false);
 
   // The metadata has the records and appends them; only who may see an uncommitted snapshot depends on the commit.
   void freeze() override {}
@@ -76,12 +83,13 @@ class SnapshotList final : public CommitParticipant {
 
  private:
   bool is_there(const SnapshotRecord& record) const DEDUPFS_REQUIRES_SHARED(mutex_) {
-    return !record.is_deleted && record.number != uncommitted_;
+    return !record.is_deleted && record.number != uncommitted_ && !hidden_.contains(record.number);
   }
 
   mutable SharedMutex mutex_;
   std::map<TreeNumber, SnapshotRecord> records_ DEDUPFS_GUARDED_BY(mutex_);
   TreeNumber uncommitted_ DEDUPFS_GUARDED_BY(mutex_) = kLiveTree;  // none
+  std::set<TreeNumber> hidden_ DEDUPFS_GUARDED_BY(mutex_);
 };
 
 }  // namespace dedupfs

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/uuid.h"
 #include "store/format/superblock.h"
 #include "store/seal/key_header.h"
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/crash_point.h"
+#include "base/uuid.h"
 #include "chunkers/registry.h"
 #include "index/counters.h"
 #include "index/database.h"

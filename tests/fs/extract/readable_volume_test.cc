@@ -1,4 +1,5 @@
 #include "fs/extract/readable_volume.h"
+#include "base/uuid.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

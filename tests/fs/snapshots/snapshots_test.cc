@@ -120,6 +120,74 @@ TEST_F(SnapshotsTest, AreDurableWhenTheCallReturns) {
   EXPECT_TRUE(fails_with(ErrorCode::kNotFound, crashed->find(".snapshots/s")));
 }
 
+// ---------------------------------------------------------------- with a judge
+
+TEST_F(SnapshotsTest, OneThatIsRefusedIsSeenByNobodyAndLeavesItsNameFree) {
+  const InodeNumber file = fs_.make_file(kRootInode, "f", "old");
+  ASSERT_TRUE(ok(fs_->create_snapshot("before")));
+  fs_.write(file, 0, "new");
+
+  const auto made = fs_->create_snapshot("s", std::nullopt, [&](const SnapshotRecord& snapshot) -> Result<void> {
+    EXPECT_EQ(snapshot.name, "s");
+    EXPECT_EQ(fs_->snapshots().size(), 1u);
+    EXPECT_THAT(fs_.names(kSnapshotsInode), ElementsAre(".", "..", "before"));
+    return Error{ErrorCode::kBusy, "no"};
+  });
+
+  EXPECT_TRUE(fails_with(ErrorCode::kBusy, made));
+  EXPECT_EQ(fs_->snapshots().size(), 1u);
+  ASSERT_TRUE(ok(fs_->create_snapshot("s")));
+  fs_.reopen();
+  EXPECT_EQ(fs_.content(in_snapshot("before", "f")), "old") << "what was preserved for it goes through the other one";
+  EXPECT_EQ(fs_.content(in_snapshot("s", "f")), "new");
+}
+
+TEST_F(SnapshotsTest, OneThatIsTakenHasWhatWasThereBeforeItWasJudged) {
+  const InodeNumber file = fs_.make_file(kRootInode, "f", "old");
+  ASSERT_TRUE(ok(fs_->create_snapshot("s", std::nullopt, [&](const SnapshotRecord&) {
+    fs_.write(file, 0, "new");
+    return Result<void>();
+  })));
+  for (const bool reopened : {false, true}) {
+    if (reopened) fs_.reopen();
+    EXPECT_EQ(fs_.content(in_snapshot("s", "f")), "old");
+  }
+}
+
+TEST_F(SnapshotsTest, OneWhoseNameIsTakenMeanwhileIsRefused) {
+  const auto made =
+      fs_->create_snapshot("s", std::nullopt, [&](const SnapshotRecord&) { return fs_->create_snapshot("s"); });
+  EXPECT_TRUE(fails_with(ErrorCode::kExists, made));
+  EXPECT_EQ(fs_->snapshots().size(), 1u);
+}
+
+TEST_F(SnapshotsTest, OneThatACrashLeavesUnjudgedIsGone) {
+  const InodeNumber file = fs_.make_file(kRootInode, "f", "old");
+  ASSERT_TRUE(ok(fs_->create_snapshot("before")));
+  std::unique_ptr<TestFilesystem> crashed;
+  ASSERT_TRUE(ok(fs_->create_snapshot("s", std::nullopt, [&](const SnapshotRecord&) {
+    fs_.write(file, 0, "new");
+    EXPECT_TRUE(ok(fs_->sync()));
+    crashed = fs_.after_crash();
+    return Result<void>();
+  })));
+
+  ASSERT_EQ((*crashed)->snapshots().size(), 1u);
+  EXPECT_EQ(crashed->content(value_of(crashed->find(".snapshots/before/f"))), "old");
+  EXPECT_TRUE(ok((*crashed)->create_snapshot("s")));
+}
+
+TEST_F(SnapshotsTest, EachHasAUuidOfItsOwn) {
+  ASSERT_TRUE(ok(fs_->create_snapshot("1", 5)));
+  ASSERT_TRUE(ok(fs_->create_snapshot("2", 5)));
+  const auto before = fs_->snapshots();
+  EXPECT_NE(before.at(0).uuid, before.at(1).uuid);
+  EXPECT_NE(before.at(0).uuid, uuid_without(before.at(0).number, 5));
+  fs_.reopen();
+  EXPECT_EQ(fs_->snapshots(), before);
+  EXPECT_THAT(fs_->volume().superblock().incompatible_features, testing::Contains("snapshot_uuids"));
+}
+
 TEST(SnapshotsOnAFullDisk, AreNotMadeAndNothingOfThemIsLeft) {
   FaultyFilesystem faulty;
   TestFilesystem& fs = faulty.fs;

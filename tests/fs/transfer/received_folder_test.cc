@@ -8,7 +8,8 @@
 namespace dedupfs::transfer {
 namespace {
 
-const SnapshotIdentity kMonday{"93883694-6fbf-47b9-ab10-ed37024f0ba1", 3, "monday", 1'700'000'000};
+const SnapshotIdentity kMonday{"93883694-6fbf-47b9-ab10-ed37024f0ba1", 3, "monday", 1'700'000'000,
+                               "0f8b6bfa-7d6c-4d0e-9f3b-5a0c9d1e2f30"};
 
 TEST(ReceivedFolder, IsMadeBelowWhatIsThere) {
   TestFilesystem fs;
@@ -48,7 +49,7 @@ TEST(ReceivedFolder, ItsCopyIsFoundUnderAnyNameOfTheSnapshot) {
   ASSERT_TRUE(copy);
   EXPECT_EQ(copy->snapshot.name, "whole");
   SnapshotIdentity tuesday = kMonday;
-  tuesday.number = 4;
+  tuesday.uuid.back() = '1';
   EXPECT_FALSE(value_of(folder.find_copy(tuesday)));
   EXPECT_TRUE(value_of(folder.state())->is_complete);
 }
@@ -86,6 +87,29 @@ TEST(ReceivedFolder, InTheRootOnlyNamesOfTheSenderCount) {
   EXPECT_TRUE(ok(root.check_unchanged(*copy, {"theirs"})));
   fs.write(theirs, 0, "y");
   EXPECT_TRUE(fails_with(ErrorCode::kBusy, root.check_unchanged(*copy, {"theirs"})));
+}
+
+// A snapshot is what counts, not the moment before it.
+TEST(ReceivedFolder, WhatChangedInFrontOfTheSnapshotIsNoChangeOfTheStream) {
+  TestFilesystem fs;
+  const auto folder = value_of(ReceivedFolder::open(*fs, "a", /*make=*/true));
+  const InodeNumber file = fs.make_file(folder.inode(), "file", "x");
+  const InodeNumber work = fs.make_directory(kRootInode, "work");
+  StreamChanges changes = value_of(StreamChanges::open(*fs, work, /*goes_on=*/false, 1000));
+  ASSERT_TRUE(ok(changes.note_finished(file, fs.attributes(file).ctime)));
+  const auto check = [&](const SnapshotRecord& snapshot) {
+    return folder.check_changes(std::nullopt, {}, changes, snapshot);
+  };
+  ASSERT_TRUE(ok(fs->create_snapshot("1", std::nullopt, [&](const SnapshotRecord& snapshot) {
+    fs.write(file, 0, "behind the snapshot");
+    return check(snapshot);
+  })));
+
+  const auto changed = fs->create_snapshot("2", std::nullopt, check);
+
+  EXPECT_TRUE(fails_with(ErrorCode::kBusy, changed));
+  EXPECT_THAT(changed.error().message(), testing::HasSubstr("a/file"));
+  EXPECT_EQ(fs->snapshots().size(), 1u);
 }
 
 TEST(FindPath, FollowsNamesAndNothingElse) {

@@ -30,7 +30,8 @@ std::string stream_of(const std::vector<Record>& records, const StreamHeader& he
   return bytes;
 }
 
-const StreamHeader kHeader{.snapshot = {"93883694-6fbf-47b9-ab10-ed37024f0ba1", 1, "sent", 1'700'000'000}};
+const StreamHeader kHeader{.snapshot = {"93883694-6fbf-47b9-ab10-ed37024f0ba1", 1, "sent", 1'700'000'000,
+                                        "0f8b6bfa-7d6c-4d0e-9f3b-5a0c9d1e2f30"}};
 
 class ReceiverTest : public testing::Test {
  protected:
@@ -49,10 +50,7 @@ class ReceiverTest : public testing::Test {
     EXPECT_TRUE(ok(send(*sender_, request, into(stream), [](const SendTotals&) { return Result<void>(); })));
     return stream;
   }
-  std::string work_folder_of(const SnapshotRecord& snapshot) {
-    return ".dedupfs-receiving." + sender_->volume().superblock().uuid.substr(0, 8) + '.' +
-           std::to_string(snapshot.number);
-  }
+  std::string work_folder_of(const SnapshotRecord& snapshot) { return ".dedupfs-receiving." + snapshot.uuid; }
   std::string message_of(const Result<ReceiveTotals>& result) {
     return result ? "it succeeded" : result.error().message();
   }
@@ -240,6 +238,61 @@ TEST_F(ReceiverTest, ASnapshotOfItsOwnWithLaterChangesIsNoBase) {
   EXPECT_TRUE(fails_with(ErrorCode::kNotFound, receive_stream(sent({.snapshot = "2", .since = "1"}))));
 }
 
+// Two machines that were one until yesterday, and whose cron makes the same snapshot in the same second.
+class CopiedVolume : public ReceiverTest {
+ protected:
+  CopiedVolume() {
+    sender_.make_file(kRootInode, "file", std::string(100'000, 'a'));
+    sender_.make_file(kRootInode, "other", "1");
+    EXPECT_TRUE(ok(sender_->create_snapshot("common", 1'700'000'000)));
+    sender_.close();
+    copy_.close();
+    std::filesystem::remove_all(copy_.path());
+    std::filesystem::copy(sender_.path(), copy_.path(), std::filesystem::copy_options::recursive);
+    sender_.open();
+    copy_.open();
+    copy_.write(value_of(copy_.find("file")), 0, "of the copy");
+    for (auto* const one : {&sender_, &copy_}) EXPECT_TRUE(ok((*one)->create_snapshot("nightly", 1'700'000'100)));
+    sender_.write(value_of(sender_.find("other")), 0, "2");
+    EXPECT_TRUE(ok(sender_->create_snapshot("next", 1'700'000'200)));
+  }
+  std::string sent_by_copy(const SendRequest& request) {
+    std::string stream;
+    EXPECT_TRUE(ok(send(*copy_, request, into(stream), [](const SendTotals&) { return Result<void>(); })));
+    return stream;
+  }
+
+  TestFilesystem copy_;
+};
+
+TEST_F(CopiedVolume, ASnapshotOfOneIsNoBaseForTheOther) {
+  ASSERT_TRUE(ok(receive_stream(sent_by_copy({.snapshot = "nightly"}))));
+
+  const auto received = receive_stream(sent({.snapshot = "next", .since = "nightly"}));
+
+  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, received)) << message_of(received);
+  EXPECT_EQ(content_of(kRootInode, "other"), "1");
+}
+
+TEST_F(CopiedVolume, ASnapshotOfBothIsABaseForEither) {
+  ASSERT_TRUE(ok(receive_stream(sent({.snapshot = "common"}))));
+  EXPECT_TRUE(ok(receive_stream(sent_by_copy({.snapshot = "nightly", .since = "common"}))));
+  EXPECT_TRUE(content_of(kRootInode, "file").starts_with("of the copy"));
+}
+
+TEST_F(CopiedVolume, AStreamOfOneDoesNotGoOnWithTheOthers) {
+  const std::string whole = sent({.snapshot = "nightly", .frame_bytes = 100});
+  ASSERT_FALSE(receive_stream(std::string_view(whole).substr(0, whole.size() / 2)));
+  const std::string token = value_of(find_received(*receiver_, ""))->token().text();
+
+  std::string rest;
+  const auto resumed = send(*copy_, {.resume = value_of(ResumeToken::parse(token))}, into(rest),
+                            [](const SendTotals&) { return Result<void>(); });
+  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, resumed));
+  EXPECT_TRUE(fails_with(ErrorCode::kBusy, receive_stream(sent_by_copy({.snapshot = "nightly"}))));
+  EXPECT_TRUE(receiver_->snapshots().empty());
+}
+
 TEST_F(ReceiverTest, TheSameStreamIsNotReceivedTwice) {
   sender_.make_file(kRootInode, "file", "1");
   ASSERT_TRUE(ok(sender_->create_snapshot("1")));
@@ -361,9 +414,6 @@ TEST_F(ReceiverTest, HostilePathsAndInodesLeadNowhere) {
       {MadeInode{1, "t", 7, S_IFREG | 0644}, CopiedContent{7, 0, {Tree::kNow, 7, 0, 100}}},
       {End()},
       {FinishedInode{.inode = 99}},
-      {BaseName{"a/b"}},
-      {BaseName{""}},
-      {Outlook{1}, BaseName{"late"}},
   };
   for (std::size_t i = 0; i < attacks.size(); ++i) EXPECT_FALSE(receive_records(attacks[i], request)) << i;
   EXPECT_EQ(content_of(kRootInode, "outside"), "mine");
@@ -413,18 +463,124 @@ TEST_F(ReceiverTest, ASnapshotOfASenderWhoseClockIsFastHasTheDateOfItsReceipt) {
       fails_with(ErrorCode::kExists, receive_stream(sent({.snapshot = "2", .since = "1"}), {.snapshot_name = "3"})));
 }
 
-TEST_F(ReceiverTest, NamesOfTheBaseAreThoseThatItHas) {
-  sender_.make_file(kRootInode, "file", "1");
-  ASSERT_TRUE(ok(sender_->create_snapshot("1")));
-  ASSERT_TRUE(ok(receive_stream(sent({.snapshot = "1"}))));
-  const SnapshotRecord base = sender_->snapshots().front();
-  StreamHeader header{.snapshot = {sender_->volume().superblock().uuid, 9, "9", base.created_unix_seconds}};
-  header.base = {header.snapshot.volume, base.number, base.name, base.created_unix_seconds};
-  const FinishedInode root{.inode = 1, .mode = 0755};
+// A stream may touch what it has made, and what its base has brought. Everything else is the receiver's.
+class ForeignStream : public ReceiverTest {
+ protected:
+  ForeignStream() {
+    receiver_.make_file(kRootInode, "own", "mine");
+    const InodeNumber theirs = sender_.make_directory(kRootInode, "theirs");
+    sender_.make_file(theirs, "file", "1");
+    sender_.make_file(kRootInode, "gone", "1");
+    EXPECT_TRUE(ok(sender_->create_snapshot("1")));
+    EXPECT_TRUE(ok(sender_->unlink(kRootInode, "gone")));
+    EXPECT_TRUE(ok(sender_->create_snapshot("2")));
+    EXPECT_TRUE(ok(receive_stream(sent({.snapshot = "1"}))));
+    const SnapshotRecord base = sender_->snapshots().front();
+    next_.snapshot = {sender_->volume().superblock().uuid, 9, "9", base.created_unix_seconds,
+                      "00000000-0000-4000-8000-000000000009"};
+    next_.base = SnapshotIdentity{next_.snapshot.volume, base.number, base.name, base.created_unix_seconds, base.uuid};
+  }
+  void expect_untouched() {
+    EXPECT_EQ(content_of(kRootInode, "own"), "mine");
+    EXPECT_EQ(value_of(find_entry(*receiver_, kRootInode, "own")).links, 1u);
+    EXPECT_EQ(receiver_->snapshots().size(), 1u);
+    ASSERT_TRUE(ok(receiver_->roll_back("1")));
+  }
 
-  EXPECT_TRUE(fails_with(ErrorCode::kCorruption,
-                         receive_stream(stream_of({BaseName{"file"}, BaseName{"none"}, root, End()}, header))));
-  EXPECT_TRUE(ok(receive_stream(stream_of({BaseName{"file"}, root, End()}, header))));
+  StreamHeader next_;
+  const FinishedInode root_{.inode = 1, .mode = 0755};
+};
+
+TEST_F(ForeignStream, WithABaseNamesOnlyWhatTheBaseHasBrought) {
+  const std::vector<std::vector<Record>> attacks = {
+      {KnownInode{7, Tree::kBase, 1, "own"}, NewContent{7, 0, "X"}},
+      {KnownInode{7, Tree::kNow, 1, "own"}, NewContent{7, 0, "X"}},
+      {KnownInode{7, Tree::kNow, 1, "own"}, PlacedName{1, "published", 7}},
+      {KnownInode{7, Tree::kNow, 1, "own"}, RemovedName{1, "own", 7, false}},
+      {KnownInode{7, Tree::kBase, 1, "own"}, MadeInode{1, "copy", 8, S_IFREG | 0644},
+       CopiedContent{8, 0, {Tree::kBase, 7, 0, 4}}},
+      {KnownInode{7, Tree::kNow, 1, "own"}, FinishedInode{.inode = 7, .mode = 0777}},
+      {KnownInode{7, Tree::kNow, 1, "theirs/file"}, NewContent{7, 0, "X"}},
+  };
+  for (std::size_t i = 0; i < attacks.size(); ++i) {
+    SCOPED_TRACE(i);
+    std::vector<Record> records = attacks[i];
+    records.emplace_back(root_);
+    records.emplace_back(End());
+    EXPECT_TRUE(fails_with(ErrorCode::kCorruption, receive_stream(stream_of(records, next_))));
+    expect_untouched();
+  }
+}
+
+TEST_F(ForeignStream, WithoutABaseNamesOnlyWhatItHasMade) {
+  const InodeNumber folder = receiver_.make_directory(kRootInode, "into");
+  receiver_.make_file(folder, "own", "mine too");
+  const std::vector<std::vector<Record>> attacks = {
+      {KnownInode{7, Tree::kNow, 1, "own"}, NewContent{7, 0, "X"}},
+      {KnownInode{7, Tree::kNow, 1, "own"}, PlacedName{1, "published", 7}},
+      {KnownInode{7, Tree::kNow, 1, "own"}, RemovedName{1, "own", 7, false}},
+      {KnownInode{7, Tree::kNow, 1, "own"}, MadeInode{1, "copy", 8, S_IFREG | 0644},
+       CopiedContent{8, 0, {Tree::kNow, 7, 0, 4}}},
+      {KnownInode{7, Tree::kNow, 1, "own"}, Hole{7, 0, 4}},
+      {KnownInode{7, Tree::kNow, 1, "own"}, Xattr{7, "user.x", "X"}},
+  };
+  StreamHeader header = kHeader;
+  for (std::size_t i = 0; i < attacks.size(); ++i) {
+    header.snapshot.uuid.back() = static_cast<char>('0' + i);
+    const std::string into = "into" + std::to_string(i);
+    const InodeNumber own_folder = receiver_.make_directory(kRootInode, into);
+    receiver_.make_file(own_folder, "own", "mine");
+    EXPECT_TRUE(fails_with(ErrorCode::kCorruption, receive_stream(stream_of(attacks[i], header), {.folder = into})))
+        << i;
+    EXPECT_EQ(content_of(own_folder, "own"), "mine");
+    EXPECT_EQ(value_of(find_entry(*receiver_, own_folder, "own")).links, 1u);
+    EXPECT_TRUE(value_of(receiver_->list_xattrs(value_of(find_entry(*receiver_, own_folder, "own")).inode)).empty());
+  }
+  expect_untouched();
+}
+
+// A name of the receiver's own for what was received.
+TEST_F(ForeignStream, NamesOfTheReceiversOwnStay) {
+  const InodeNumber gone = value_of(find_entry(*receiver_, kRootInode, "gone")).inode;
+  value_of(receiver_->make_link(gone, kRootInode, "kept"));
+  EXPECT_TRUE(
+      fails_with(ErrorCode::kCorruption,
+                 receive_stream(stream_of(
+                     {KnownInode{7, Tree::kBase, 1, "gone"}, RemovedName{1, "kept", 7, false}, root_, End()}, next_))));
+  EXPECT_EQ(content_of(kRootInode, "kept"), "1");
+}
+
+TEST_F(ForeignStream, TheReceiverKnowsWhichNamesItHasReceived) {
+  receiver_.write(value_of(find_entry(*receiver_, kRootInode, "own")).inode, 4, " and more");
+  ASSERT_TRUE(ok(receive_stream(sent({.snapshot = "2", .since = "1"}))));
+  receiver_.make_file(kRootInode, "gone", "of its own now");
+  sender_.make_file(kRootInode, "third", "3");
+  ASSERT_TRUE(ok(sender_->create_snapshot("3")));
+
+  EXPECT_TRUE(ok(receive_stream(sent({.snapshot = "3", .since = "2"}))));
+
+  EXPECT_EQ(content_of(kRootInode, "gone"), "of its own now");
+  EXPECT_EQ(content_of(kRootInode, "third"), "3");
+  EXPECT_EQ(content_of(kRootInode, "own"), "mine and more");
+}
+
+TEST_F(ForeignStream, ABaseWhoseNamesNobodyNotedIsNone) {
+  ASSERT_TRUE(ok(receiver_->remove_xattr(kRootInode, "trusted.dedupfs.received_names")));
+  ASSERT_TRUE(ok(receiver_->delete_snapshot("1")));
+  ASSERT_TRUE(ok(receiver_->create_snapshot("1", sender_->snapshots().front().created_unix_seconds)));
+  const auto received = receive_stream(sent({.snapshot = "2", .since = "1"}));
+  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, received));
+  EXPECT_THAT(message_of(received), HasSubstr("--into"));
+}
+
+TEST_F(ReceiverTest, MoreNamesThanTheRootCanNoteAreRefusedEarly) {
+  for (int i = 0; i < 300; ++i) sender_.make_file(kRootInode, std::string(240, 'x') + std::to_string(i));
+  ASSERT_TRUE(ok(sender_->create_snapshot("1")));
+  const std::string stream = sent({.snapshot = "1"});
+  const auto received = receive_stream(stream);
+  EXPECT_TRUE(fails_with(ErrorCode::kTooLarge, received));
+  EXPECT_THAT(message_of(received), HasSubstr("--into"));
+  EXPECT_TRUE(ok(receive_stream(stream, {.folder = "folder"})));
 }
 
 // A piece at a time, it would take days.
@@ -523,7 +679,8 @@ TEST_F(ReceiverTest, AStreamMayMakeManyMoreFilesThanThereAre) {
 }
 
 TEST_F(ReceiverTest, TheNotesOfTheReceiverAreNotTheStreams) {
-  for (const char* const path : {".dedupfs-receiving.93883694.1", ".dedupfs-receiving.93883694.1/changes"})
+  const std::string folder = ".dedupfs-receiving." + kHeader.snapshot.uuid;
+  for (const std::string& path : {folder, folder + "/changes"})
     EXPECT_TRUE(fails_with(ErrorCode::kCorruption, receive_records({KnownInode{7, Tree::kNow, 1, path}})));
 }
 

@@ -10,7 +10,6 @@ namespace dedupfs::transfer {
 namespace {
 
 const std::vector<Record> kOneOfEach = {
-    BaseName{"a name"},
     KnownInode{7, Tree::kBase, 1, "a/path"},
     RemovedName{1, "gone", 7, true},
     MadeInode{1, "made", 8, 0120777, 0x103, "target"},

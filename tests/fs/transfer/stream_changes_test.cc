@@ -26,6 +26,10 @@ class StreamChangesTest : public testing::Test {
   StreamChanges opened(bool goes_on, std::uint64_t most = 1000) {
     return value_of(StreamChanges::open(*fs_, work_, goes_on, most));
   }
+  CommittedTree live() {
+    EXPECT_TRUE(ok(fs_->sync()));
+    return CommittedTree::live(std::make_shared<CommittedState>(fs_->volume().database()));
+  }
 
   TestFilesystem fs_;
   const InodeNumber work_ = fs_.make_directory(kRootInode, "work");
@@ -35,18 +39,19 @@ TEST_F(StreamChangesTest, AreThereAfterAnInterruption) {
   const InodeNumber file = fs_.make_file(kRootInode, "file");
   {
     StreamChanges changes = opened(/*goes_on=*/false);
-    EXPECT_TRUE(changes.knows_all());
     ASSERT_TRUE(ok(changes.note_finished(file, fs_.attributes(file).ctime)));
     ASSERT_TRUE(ok(changes.note_removed(500)));
+    ASSERT_TRUE(ok(changes.note_made(600)));
+    ASSERT_TRUE(ok(changes.note_finished(600, {})));
     ASSERT_TRUE(ok(changes.save()));
     ASSERT_TRUE(ok(changes.note_removed(501)));
   }
   const StreamChanges changes = opened(/*goes_on=*/true);
-  EXPECT_TRUE(changes.knows_all());
   EXPECT_TRUE(changes.has_finished(file));
   EXPECT_TRUE(changes.has_removed(500));
   EXPECT_FALSE(changes.has_removed(501));
-  EXPECT_THAT(value_of(changes.find_changed()), IsEmpty());
+  EXPECT_TRUE(changes.has_made(600));
+  EXPECT_FALSE(changes.has_made(file));
   EXPECT_FALSE(opened(/*goes_on=*/false).has_finished(file)) << "another stream";
 }
 
@@ -54,8 +59,9 @@ TEST_F(StreamChangesTest, AChangeToAFinishedFileIsFound) {
   const InodeNumber file = fs_.make_file(kRootInode, "file");
   StreamChanges changes = opened(/*goes_on=*/false);
   ASSERT_TRUE(ok(changes.note_finished(file, fs_.attributes(file).ctime)));
+  EXPECT_THAT(value_of(changes.find_changed(live())), IsEmpty());
   fs_.write(file, 0, "X");
-  EXPECT_THAT(value_of(changes.find_changed()), ElementsAre(file));
+  EXPECT_THAT(value_of(changes.find_changed(live())), ElementsAre(file));
   EXPECT_FALSE(value_of(changes.begin(file, std::nullopt))) << "it is not written over";
 }
 
@@ -89,8 +95,11 @@ TEST_F(StreamChangesTest, AreNoMoreThanThereAreInodes) {
   EXPECT_TRUE(fails_with(ErrorCode::kCorruption, changes.note_removed(200)));
 }
 
-TEST_F(StreamChangesTest, AnOlderBuildHasNotedNothing) {
-  EXPECT_FALSE(opened(/*goes_on=*/true).knows_all());
+TEST_F(StreamChangesTest, WhatIsMadeMakesRoomForItself) {
+  StreamChanges changes = opened(/*goes_on=*/false, 0);
+  for (InodeNumber inode = 100; inode < 200; ++inode) ASSERT_TRUE(ok(changes.note_made(inode)));
+  ASSERT_TRUE(ok(changes.note_made(100))) << "found once more after an interruption";
+  EXPECT_TRUE(fails_with(ErrorCode::kCorruption, changes.note_removed(200)));
 }
 
 // ---------------------------------------------------------------- somebody changes files while a stream comes
@@ -191,16 +200,16 @@ TEST_P(ChangesMeanwhile, OutsideAreNobodysBusiness) {
   EXPECT_TRUE(ok(received));
   EXPECT_EQ(receiver_->snapshots().size(), 2u);
 }
-TEST_P(ChangesMeanwhile, AStreamOfAnOlderBuildGoesOn) {
-  EXPECT_TRUE(ok(receive_in_two_parts([&] {
+TEST_P(ChangesMeanwhile, WithoutItsNotesAStreamDoesNotGoOn) {
+  const auto received = receive_in_two_parts([&] {
     for (const DirectoryEntry& entry :
          receiver_.list(GetParam().empty() ? kRootInode : value_of(receiver_.find(GetParam()))))
       if (entry.name.starts_with(".dedupfs-receiving")) {
         EXPECT_TRUE(ok(receiver_->unlink(entry.attributes.inode, "changes")));
       }
-  })));
+  });
+  expect_refused(received, ".dedupfs-receiving");
 }
-
 INSTANTIATE_TEST_SUITE_P(InTheRootAndInAFolder, ChangesMeanwhile, testing::Values("", "into"));
 
 }  // namespace

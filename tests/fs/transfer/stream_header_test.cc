@@ -8,30 +8,33 @@ namespace {
 const SnapshotIdentity kSent{"93883694-6fbf-47b9-ab10-ed37024f0ba1", 3,
                              "mon\xff"
                              "day",
-                             1'700'000'000};
+                             1'700'000'000, "0f8b6bfa-7d6c-4d0e-9f3b-5a0c9d1e2f30"};
+const std::string kBase = "1a2b3c4d-0000-4000-8000-0123456789ab";
 
 TEST(ResumeToken, IsAWordThatComesBack) {
-  const ResumeToken token{kSent.volume, {3, -5}, {2, 1'600'000'000}, {17, 123'456'789}};
-  const auto again = ResumeToken::parse(token.text());
-  ASSERT_TRUE(again);
-  EXPECT_EQ(*again, token);
-  EXPECT_EQ(token.text().find_first_of(" '\"$"), std::string::npos) << "shells take it as it is";
+  for (const std::string& base : {kBase, std::string()}) {
+    const ResumeToken token{kSent.volume, kSent.uuid, base, {17, 123'456'789}};
+    const auto again = ResumeToken::parse(token.text());
+    ASSERT_TRUE(again) << token.text();
+    EXPECT_EQ(*again, token);
+    EXPECT_EQ(token.text().find_first_of(" '\"$"), std::string::npos) << "shells take it as it is";
+  }
 }
 
 TEST(ResumeToken, OtherWordsAreRefused) {
-  const std::string uuid = kSent.volume;
-  ASSERT_TRUE(ResumeToken::parse(uuid + ".3.0.2.0.17.5"));
+  const std::string uuids = kSent.volume + '.' + kSent.uuid + '.';
+  ASSERT_TRUE(ResumeToken::parse(uuids + "0.17.5"));
   for (const std::string& text :
-       {std::string(), std::string("."), uuid, uuid + ".3", uuid + ".3.0.2.0.17", uuid + ".3.0.2.0.17.",
-        uuid + ".3.0.2.0.17.5.6", uuid + ".0.0.0.0.1.1", uuid + ".3.0.2.0.-1.5", uuid + ".99999999.0.0.0.1.1",
-        uuid + ".3.0.2.0.17.99999999999999999999", std::string(".3.0.2.0.17.5"), std::string("$(reboot).3.0.2.0.17.5"),
-        "x" + uuid.substr(1) + ".3.0.2.0.17.5"})
+       {std::string(), std::string("."), kSent.volume, uuids, uuids + "0.17", uuids + "0.17.", uuids + "0.17.5.",
+        uuids + "0.17.5.6", uuids + ".17.5", uuids + "1.17.5", uuids + "0.-1.5", uuids + "0.017.5",
+        uuids + "0.17.99999999999999999999", uuids + "$(reboot).17.5", '.' + kSent.uuid + ".0.17.5",
+        kSent.volume + "..0.17.5", "x" + uuids.substr(1) + "0.17.5"})
     EXPECT_FALSE(ResumeToken::parse(text)) << text;
 }
 
 TEST(StreamHeader, ComesBackAsItWas) {
   StreamHeader header{.snapshot = kSent, .held_until_unix_seconds = 1'800'000'000, .begin = {5, 6}};
-  header.base = SnapshotIdentity{kSent.volume, 2, "sunday", 1'600'000'000};
+  header.base = SnapshotIdentity{kSent.volume, 2, "sunday", 1'600'000'000, kBase};
   const auto again = StreamHeader::parse(header.text());
   ASSERT_TRUE(again) << again.error().message();
   EXPECT_EQ(again->snapshot, header.snapshot);
@@ -55,7 +58,8 @@ TEST(StreamHeader, OfAnotherVersionNamesTheRemedy) {
 TEST(StreamHeader, DatesThatNoSenderHasAreRefused) {
   const auto parsed = [](std::int64_t created, std::optional<std::int64_t> held_until) {
     return StreamHeader::parse(
-        StreamHeader{.snapshot = {kSent.volume, 3, "x", created}, .held_until_unix_seconds = held_until}.text());
+        StreamHeader{.snapshot = {kSent.volume, 3, "x", created, kSent.uuid}, .held_until_unix_seconds = held_until}
+            .text());
   };
   EXPECT_TRUE(parsed(0, std::nullopt));
   EXPECT_TRUE(parsed(INT64_MAX, SnapshotHolds::kLastUnixSeconds)) << "a fast clock";
@@ -84,8 +88,7 @@ TEST(StreamHeader, MalformedOnesAreCorrupt) {
 }
 
 TEST(ReceivedState, ComesBackAsItWas) {
-  const ReceivedState state{
-      .snapshot = kSent, .base = {2, 5}, .is_complete = false, .position = {7, 8}, .made_from = 9};
+  const ReceivedState state{.snapshot = kSent, .base = kBase, .is_complete = false, .position = {7, 8}, .made_from = 9};
   const auto again = ReceivedState::parse(state.text());
   ASSERT_TRUE(again);
   EXPECT_EQ(again->snapshot, state.snapshot);
@@ -94,10 +97,27 @@ TEST(ReceivedState, ComesBackAsItWas) {
   EXPECT_EQ(again->made_from, 9u);
 }
 
+// As builds wrote it when snapshots had no UUID. One of such a snapshot is the same wherever it is looked at.
+TEST(ReceivedState, OfAnOlderBuildIsRead) {
+  const std::string text =
+      R"({"base":{"created_unix_seconds":5,"number":2},"complete":true,"has_snapshot":true,"made_from":9,)"
+      R"("position":{"offset":0,"step":7},"snapshot":{"created_unix_seconds":6,"name_hex":"6d",)"
+      R"("number":3,"volume":"93883694-6fbf-47b9-ab10-ed37024f0ba1"},"version":1})";
+  const auto state = ReceivedState::parse(text);
+  ASSERT_TRUE(state) << state.error().message();
+  EXPECT_EQ(state->base, uuid_without(2, 5));
+  EXPECT_EQ(state->snapshot, (SnapshotIdentity{kSent.volume, 3, "m", 6, uuid_without(3, 6)}));
+  const auto whole =
+      ReceivedState::parse(R"({"base":{"created_unix_seconds":0,"number":0})" + text.substr(text.find(",\"complete")));
+  ASSERT_TRUE(whole) << whole.error().message();
+  EXPECT_EQ(whole->base, "");
+}
+
 TEST(StreamHeader, NamesThatGoIntoMessagesAreChecked) {
   for (const SnapshotIdentity& bad :
-       {SnapshotIdentity{"\x1b[2J", 3, "monday", 5}, SnapshotIdentity{kSent.volume, 0, "monday", 5},
-        SnapshotIdentity{kSent.volume, 3, "a/b", 5}, SnapshotIdentity{kSent.volume, 3, "", 5}})
+       {SnapshotIdentity{"\x1b[2J", 3, "monday", 5, kBase}, SnapshotIdentity{kSent.volume, 0, "monday", 5, kBase},
+        SnapshotIdentity{kSent.volume, 3, "a/b", 5, kBase}, SnapshotIdentity{kSent.volume, 3, "", 5, kBase},
+        SnapshotIdentity{kSent.volume, 3, "monday", 5, "\x1b[2J"}})
     EXPECT_FALSE(StreamHeader::parse(StreamHeader{.snapshot = bad}.text())) << bad.name;
 }
 

@@ -300,6 +300,16 @@ with open(sys.argv[1], "r+b") as content:
 }
 
 # A snapshot that is held until a date, one that is held until somebody releases it, and one that is free.
+# One of a build that gave snapshots no UUID, and a snapshot that has one.
+make_v1_snapshot_uuids() {
+  tar -C "$work" -xzf "$here/v1-snapshots.tar.gz"
+  mount_volume
+  noise 66 2000 | dd of="$mnt/folder/changed" bs=1 seek=1000 conv=notrunc status=none
+  rm "$mnt/folder/added"
+  dedupfs-snapshot create "$mnt" 'with a UUID'
+  echo later >"$mnt/later"
+  pack_with_snapshots v1-snapshot-uuids
+}
 make_v1_holds() {
   local snapshot
   mkfs.dedupfs --chunker fixed:size=1k "$volume"
@@ -410,7 +420,7 @@ make_v1_encrypted_rotated() {
   pack v1-encrypted-rotated
 }
 
-[ $# -gt 0 ] || set -- v1-basic v1-none v1-crashed v1-delta v1-delta-shallow v1-healed v1-snapshots v1-tiers v1-gathered v1-holds v1-quotas v1-history v1-encrypted v1-encrypted-crashed v1-encrypted-rotated
+[ $# -gt 0 ] || set -- v1-basic v1-none v1-crashed v1-delta v1-delta-shallow v1-healed v1-snapshots v1-snapshot-uuids v1-tiers v1-gathered v1-holds v1-quotas v1-history v1-encrypted v1-encrypted-crashed v1-encrypted-rotated
 for name; do
   if [ -e "$here/$name.tar.gz" ]; then
     echo "$name exists and stays as it is"

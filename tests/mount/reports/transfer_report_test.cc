@@ -30,8 +30,8 @@ TEST(TransferReport, NamesTheSnapshotThatWasMade) {
 }
 
 TEST(TransferReport, ATokenIsThereOnlyForWhatIsNotComplete) {
-  transfer::ReceivedState state{.snapshot = {"uuid", 3, "monday", 5}, .base = {2, 4}, .position = {7, 8}};
-  EXPECT_EQ(token_json(state).at("token"), "uuid.3.5.2.4.7.8");
+  transfer::ReceivedState state{.snapshot = {"uuid", 3, "monday", 5, "its"}, .base = "base", .position = {7, 8}};
+  EXPECT_EQ(token_json(state).at("token"), "uuid.its.base.7.8");
   state.is_complete = true;
   EXPECT_FALSE(token_json(state).at("token").is_null()) << "its snapshot is not made yet";
   state.has_snapshot = true;

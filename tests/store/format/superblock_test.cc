@@ -233,15 +233,6 @@ TEST(Superblock, WrongMembersAreCorrupt) {
     EXPECT_EQ(code_of(decode_superblock(forged(from, to))), ErrorCode::kCorruption) << to;
 }
 
-TEST(Superblock, UuidsAreOfVersionFourAndDiffer) {
-  std::set<std::string> seen;
-  for (int i = 0; i < 100; ++i) {
-    const std::string uuid = make_uuid();
-    EXPECT_THAT(uuid, testing::MatchesRegex("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"));
-    EXPECT_TRUE(seen.insert(uuid).second);
-  }
-}
-
 TEST_F(SuperblockFiles, AreReadBack) {
   write();
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "base/coding.h"
 #include "support/folder_at.h"
 #include "support/temp_dir.h"
@@ -14,7 +16,11 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 SnapshotRecord named(TreeNumber number, const std::string& name, bool is_deleted = false) {
-  return {.number = number, .name = name, .end_of_inodes = 100 * number, .is_deleted = is_deleted};
+  return {.number = number,
+          .name = name,
+          .end_of_inodes = 100 * number,
+          .is_deleted = is_deleted,
+          .uuid = uuid_without(number, 0)};
 }
 std::vector<TreeNumber> numbers_of(const std::vector<SnapshotRecord>& records) {
   std::vector<TreeNumber> numbers;
@@ -31,9 +37,21 @@ TEST(SnapshotRecord, OutlivesBeingWrittenDown) {
                                 .created_unix_seconds = -5,
                                 .end_of_inodes = kEndOfInodes,
                                 .inodes = 12'345,
-                                .is_deleted = is_deleted};
+                                .is_deleted = is_deleted,
+                                .uuid = "0f8b6bfa-7d6c-4d0e-9f3b-5a0c9d1e2f30"};
     EXPECT_EQ(decode_snapshot(7, encode_snapshot(record)).value(), record);
   }
+}
+
+TEST(SnapshotRecord, OfAnOlderBuildHasAUuidByItsNumberAndDate) {
+  SnapshotRecord record = named(7, "old");
+  record.created_unix_seconds = 5;
+  record.uuid = uuid_without(7, 5);
+  const std::string value = encode_snapshot(record);
+  EXPECT_EQ(value[1], 0) << "older builds read it";
+  EXPECT_EQ(decode_snapshot(7, value).value(), record);
+  const std::set<std::string> all = {uuid_without(7, 5), uuid_without(8, 5), uuid_without(7, 6)};
+  EXPECT_EQ(all.size(), 3u);
 }
 
 TEST(SnapshotRecord, KeysKeepTheOrderOfNumbersAndNoOtherKeysAreTaken) {
@@ -65,8 +83,10 @@ TEST(SnapshotRecord, WhatNobodyCanHaveWrittenIsRefused) {
     return decode_snapshot(1, changed);
   };
   EXPECT_FALSE(with(0, 2)) << "another version";
-  EXPECT_FALSE(with(1, 2)) << "an unknown flag";
-  EXPECT_FALSE(decode_snapshot(1, encode_snapshot({.number = 1, .name = "s", .end_of_inodes = kEndOfInodes + 1})));
+  EXPECT_FALSE(with(1, 4)) << "an unknown flag";
+  EXPECT_FALSE(with(1, 2)) << "a UUID that is cut";
+  EXPECT_FALSE(decode_snapshot(
+      1, encode_snapshot({.number = 1, .name = "s", .end_of_inodes = kEndOfInodes + 1, .uuid = uuid_without(1, 0)})));
 }
 
 TEST(SnapshotRecord, NamesAreThoseOfFiles) {

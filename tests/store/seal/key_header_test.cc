@@ -1,4 +1,5 @@
 #include "store/seal/key_header.h"
+#include "base/uuid.h"
 
 #include <gtest/gtest.h>
 #include <spdlog/sinks/ostream_sink.h>

@@ -1,4 +1,5 @@
 #include "store/seal/outside_view.h"
+#include "base/uuid.h"
 
 #include "store/seal/sealed_volume.h"
 
