@@ -94,7 +94,8 @@ class Unmounting {
   bool is_still_mounted_elsewhere() const {
     const auto table = read_mount_table();
     if (!table) return false;
-    const auto other = std::ranges::find(*table, entry_.device, &MountEntry::device);
+    const auto other =
+        std::ranges::find_if(*table, [this](const MountEntry& entry) { return is_same_mount(entry, entry_); });
     if (other == table->end()) return false;
     step("it is mounted at " + other->mountpoint.string() + ", too: its daemon goes on");
     return true;
@@ -221,7 +222,7 @@ class Unmounting {
 
   // A copy of the mount in another mount namespace keeps the daemon alive.
   std::string why_it_lives() const {
-    const auto holders = find_mount_holders(entry_.device);
+    const auto holders = find_mount_holders(entry_);
     if (holders.empty()) return {};
     return fmt::format(
         "another mount namespace still has the mount, because of {}; end these processes, or unmount it there: nsenter "

@@ -60,18 +60,18 @@ ClosingDaemon::Outcome ClosingDaemon::wait() {
 
 // While it answers it does not close: its mount is in another mount namespace, or has gone a moment ago.
 Result<void> ClosingDaemon::await_begin(ControlClient& daemon) const {
-  std::string device;
+  MountEntry mount{.type = std::string(kMountType), .source = volume_.string()};
   Wait wait(fmt::format("process {}, which still serves {}, although it is not mounted here", daemon.daemon_pid(),
                         volume_.string()),
             {std::min<std::chrono::milliseconds>(patience_.limit, kPatienceWithServing), patience_.say});
   wait.explain([&] {
-    const auto holders = find_mount_holders(device);
+    const auto holders = find_mount_holders(mount);
     return holders.empty() ? std::string() : "it is mounted in another mount namespace, held by " + describe(holders);
   });
   return wait.until([&] {
     const auto info = daemon.request({{"command", "info"}});
     if (!info) return true;
-    if (const auto named = read_answer([&] { return info->value("device", std::string()); })) device = *named;
+    if (const auto named = read_answer([&] { return info->value("device", std::string()); })) mount.device = *named;
     return false;
   });
 }

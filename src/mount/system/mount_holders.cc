@@ -10,7 +10,6 @@
 
 #include "base/printable.h"
 #include "base/text_of_file.h"
-#include "mount/system/mount_table.h"
 
 namespace dedupfs {
 namespace {
@@ -27,7 +26,7 @@ std::optional<pid_t> process_in(const std::string& name) {
 
 }  // namespace
 
-std::vector<MountHolder> find_mount_holders(const std::string& device, const Path& proc) {
+std::vector<MountHolder> find_mount_holders(const MountEntry& mount, const Path& proc) {
   std::vector<MountHolder> holders;
   std::error_code gone;
   for (std::filesystem::directory_iterator entry(proc, gone), end; !gone && entry != end; entry.increment(gone)) {
@@ -35,11 +34,11 @@ std::vector<MountHolder> find_mount_holders(const std::string& device, const Pat
     if (!process) continue;
     const auto table = read_mount_table((entry->path() / "mountinfo").c_str());
     if (!table) continue;
-    const auto mount = std::ranges::find(*table, device, &MountEntry::device);
-    if (mount == table->end()) continue;
+    const auto found = std::ranges::find_if(*table, [&](const MountEntry& one) { return is_same_mount(one, mount); });
+    if (found == table->end()) continue;
     std::string name = text_of_file(entry->path() / "comm");
     if (name.ends_with('\n')) name.pop_back();
-    holders.push_back({*process, std::move(name), mount->mountpoint});
+    holders.push_back({*process, std::move(name), found->mountpoint});
   }
   std::ranges::sort(holders, {}, &MountHolder::process);
   return holders;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/backing.h"
+#include "mount/system/mount_table.h"
 
 namespace dedupfs {
 
@@ -18,9 +19,9 @@ struct MountHolder {
   Path mountpoint;   // in its namespace
 };
 
-// The processes whose list of mounts has the device ("MAJOR:MINOR"), in order of their numbers; processes without read permission are
+// The processes whose list of mounts has this one, by is_same_mount(), in order of their numbers; processes without read permission are
 // left out. The caller's own namespace is looked at like any other.
-std::vector<MountHolder> find_mount_holders(const std::string& device, const Path& proc = "/proc");
+std::vector<MountHolder> find_mount_holders(const MountEntry& mount, const Path& proc = "/proc");
 
 // For people: "process 12 (bash) at /mnt, process 13 (sleep) at /mnt and 4 more"; empty: none.
 std::string describe(const std::vector<MountHolder>& holders);

@@ -100,6 +100,10 @@ Result<std::vector<MountEntry>> read_mount_table(const char* mountinfo) {
   return entries_of(*table);
 }
 
+bool is_same_mount(const MountEntry& one, const MountEntry& other) {
+  return one.device == other.device && one.type == other.type && one.source == other.source;
+}
+
 bool is_credible(const MountEntry& entry) {
   if (!entry.user || *entry.user == 0 || *entry.user == ::geteuid()) return true;
   const auto status = stat_in_time(entry.source);  // a user may have chosen a filesystem that never answers

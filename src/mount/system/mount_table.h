@@ -31,6 +31,10 @@ struct MountEntry {
   bool is_read_only() const;
 };
 
+// Whether these are entries of one mount, which may have several mountpoints. The kernel gives the number of a device to another filesystem as soon as
+// the mount is gone, so it alone says nothing.
+bool is_same_mount(const MountEntry& one, const MountEntry& other);
+
 // `mountinfo` is in the format of /proc/self/mountinfo, see proc(5).
 Result<std::vector<MountEntry>> read_mount_table(const char* mountinfo = "/proc/self/mountinfo");
 
