@@ -154,6 +154,7 @@ Result<Snapshots> pretend_to_create(SnapshotTarget& target, const std::string& n
   record.number = there.all.empty() ? 1 : there.all.back().number + 1;
   record.name = name;
   record.created_unix_seconds = std::time(nullptr);
+  record.is_dated_here = true;
   there.all.push_back(std::move(record));
   return there;
 }
@@ -165,11 +166,31 @@ Result<Snapshots> hold_named(SnapshotTarget& target, const SnapshotArguments& as
   return there;
 }
 
+// The time that is its name. Where another job of the set has taken that second, the next one that is free.
+Result<std::string> free_name(SnapshotTarget& target, const SnapshotArguments& asked) {
+  DEDUPFS_ASSIGN(const Snapshots there, target.list());
+  for (std::int64_t time = std::time(nullptr);; ++time)
+    if (std::string name = snapshot_name(time, asked.in_utc, asked.set); !is_there(there, name)) return name;
+}
+
+// Sets `name` to that of the snapshot.
+Result<Snapshots> create_named(SnapshotTarget& target, const SnapshotArguments& asked, std::string& name) {
+  for (;;) {
+    if (asked.names.empty()) {
+      DEDUPFS_ASSIGN(name, free_name(target, asked));
+    } else {
+      name = asked.names[0];
+    }
+    auto there = asked.is_dry_run ? pretend_to_create(target, name) : target.create(name);
+    // Another job may have taken the name at this very moment.
+    if (there || !asked.names.empty() || there.error().code() != ErrorCode::kExists) return there;
+  }
+}
+
 Result<Snapshots> act(SnapshotTarget& target, const SnapshotArguments& asked, Deeds& deeds) {
   if (asked.action == "create") {
-    const std::string name =
-        asked.names.empty() ? snapshot_name(std::time(nullptr), asked.in_utc, asked.set) : asked.names[0];
-    DEDUPFS_ASSIGN(const Snapshots there, asked.is_dry_run ? pretend_to_create(target, name) : target.create(name));
+    std::string name;
+    DEDUPFS_ASSIGN(const Snapshots there, create_named(target, asked, name));
     deeds.note_created(name);
     return remove_all(target, due_by_policy(asked, there, name, deeds), asked.is_dry_run, deeds);
   }

@@ -56,6 +56,17 @@ TEST(RunSnapshot, CreatesListsAndDeletesWithoutAMount) {
   EXPECT_THAT(names_of(path), ElementsAre("tuesday"));
 }
 
+// Faster than one a second.
+TEST(RunSnapshot, JobsOfTheSameSecondGetNamesOfTheirOwnAndTheirPolicyRuns) {
+  const ClosedVolume volume;
+  const std::string path = volume.path();
+  for (int i = 0; i < 5; ++i)
+    EXPECT_EQ(snapshot({"create", path, "--set", "nightly", "--keep-last", "3"}).exit_code, 0);
+  EXPECT_EQ(names_of(path).size(), 3u);
+  EXPECT_EQ(snapshot({"create", path, "once"}).exit_code, 0);
+  EXPECT_EQ(snapshot({"create", path, "once"}).exit_code, 2) << "a name that was given is no other";
+}
+
 TEST(RunSnapshot, ListSaysWhatEachTakesUnlessItShallBeQuick) {
   const ServedVolume volume;
   ASSERT_EQ(snapshot({"create", volume.path(), "monday"}).exit_code, 0);

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/crash_point.h"
+#include "base/guarded.h"
 #include "base/uuid.h"
 #include "fs/format/records.h"
 #include "fs/snapshots/tree_diff.h"
@@ -44,8 +45,10 @@ Result<void> Snapshots::create(std::string_view name, std::optional<std::int64_t
   DEDUPFS_ASSIGN(const SnapshotRecord made,
                  make(name, created_unix_seconds, judge ? Visibility::kNobody : Visibility::kAll));
   if (judge) {
-    const Result<void> judged = judge(made);
-    const Result<void> published = judged ? publish(made) : judged;
+    const Result<void> published = guarded([&]() -> Result<void> {
+      DEDUPFS_TRY(judge(made));
+      return publish(made);
+    });
     if (!published) {
       const MutexLock lock(mutex_);
       mark_deleted(made);
@@ -72,6 +75,7 @@ Result<SnapshotRecord> Snapshots::make(std::string_view name, std::optional<std:
   SnapshotRecord record;
   record.name = name;
   record.uuid = make_uuid();
+  record.is_dated_here = !created_unix_seconds;
   record.created_unix_seconds = created_unix_seconds.value_or(
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
   const bool is_hidden = visibility == Visibility::kNobody;

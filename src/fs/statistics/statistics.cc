@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <ctime>
 #include <vector>
 
 #include "fs/format/mode.h"
@@ -52,10 +53,12 @@ class Counting {
     DEDUPFS_TRY(view_.walk_recipes([this](InodeNumber, const auto& segment) { count_segment(segment); }));
     statistics_.duplicate_chunks = statistics_.chunks - statistics_.unique_chunks;
     const std::vector<SnapshotRecord> snapshots = volume_.snapshots().all();
+    const std::int64_t now = std::time(nullptr);
     statistics_.snapshots = snapshots.size();
-    if (!snapshots.empty())
-      statistics_.last_snapshot_unix_seconds =
-          std::ranges::max(snapshots, {}, &SnapshotRecord::created_unix_seconds).created_unix_seconds;
+    for (const SnapshotRecord& snapshot : snapshots)
+      if (snapshot.created_unix_seconds <= now)
+        statistics_.last_snapshot_unix_seconds =
+            std::max(snapshot.created_unix_seconds, statistics_.last_snapshot_unix_seconds.value_or(INT64_MIN));
     DEDUPFS_TRY(view_.walk_old_recipes([this](InodeNumber, const auto& segment) { count_old_segment(segment); }));
     DEDUPFS_TRY(mark_bases());
     for (const ChunkSet* const set : {&live_, &snapshot_only_, &bases_}) DEDUPFS_TRY(set->require_complete());

@@ -47,7 +47,7 @@ struct Statistics {
   std::uint64_t stored_bytes = 0;       // their bytes in containers
 
   std::uint64_t snapshots = 0;
-  std::optional<std::int64_t> last_snapshot_unix_seconds;  // the date of the newest
+  std::optional<std::int64_t> last_snapshot_unix_seconds;  // the date of the newest; none that is yet to come
   std::uint64_t snapshot_only_chunks = 0;  // that files of snapshots refer to, and none of the live tree
   std::uint64_t snapshot_only_bytes = 0;   // their bytes in containers
 

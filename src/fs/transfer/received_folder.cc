@@ -153,6 +153,7 @@ Result<void> ReceivedFolder::check_length_of_names(std::size_t bytes) {
 Result<std::set<std::string>> ReceivedFolder::note_names(const std::set<std::string>& before,
                                                          const StreamChanges& stream) const {
   std::set<std::string> names = before;
+  if (!is_root()) return names;
   std::string text;
   DEDUPFS_TRY(filesystem_.read_directory(inode_, 0, /*counted=*/false, [&](const DirectoryEntry& entry) {
     if (entry.name == "." || entry.name == "..") return true;
@@ -178,7 +179,8 @@ Result<void> ReceivedFolder::check_fits(const StreamHeader& stream, const std::o
     return Error{ErrorCode::kNotFound,
                  "the stream goes on where no other one ended here: send with the token that "
                  "dedupfs-receive --token prints, or without one"};
-  if (!before || is_begun) return {};
+  if (!before) return check_empty();
+  if (is_begun) return {};
   if (!before->has_snapshot)
     return Error{ErrorCode::kBusy,
                  fmt::format("the folder waits for the rest of snapshot '{}': dedupfs-send --resume {}",
@@ -271,6 +273,7 @@ Result<void> ReceivedFolder::check_unchanged(const Copy& copy, const std::set<st
   DEDUPFS_TRY(filesystem_.sync());
   const auto state = std::make_shared<CommittedState>(filesystem_.volume().database());
   DEDUPFS_ASSIGN(const auto changed, changes_since(copy, names, nullptr, state, CommittedTree::live(state)));
+  DEDUPFS_TRY(check_still_there(copy));
   if (changed.empty()) return {};
   return Error{ErrorCode::kBusy,
                fmt::format("files were changed here since snapshot '{}' was received: {}. Undo that, for example with "
@@ -305,18 +308,42 @@ Error ReceivedFolder::without_notes(const std::optional<Copy>& copy) {
 }
 
 Result<void> ReceivedFolder::check_changes(const std::optional<Copy>& copy, const std::set<std::string>& names,
-                                           const StreamChanges& stream, const SnapshotRecord& snapshot) const {
+                                           const StreamChanges& stream,
+                                           const std::optional<SnapshotRecord>& snapshot) const {
   const auto state = std::make_shared<CommittedState>(filesystem_.volume().database());
-  const CommittedTree tree = CommittedTree::of_snapshot(state, snapshot);
-  DEDUPFS_ASSIGN(const auto inodes, stream.find_changed(tree));
+  const CommittedTree tree = snapshot ? CommittedTree::of_snapshot(state, *snapshot) : CommittedTree::live(state);
+  DEDUPFS_ASSIGN(auto inodes, stream.find_changed(tree));
+  if (inodes.empty() && !copy) {
+    DEDUPFS_ASSIGN(inodes, stream.find_foreign(tree, is_root() ? std::vector<InodeNumber>() : std::vector{inode_}));
+  }
   if (!inodes.empty()) {
     DEDUPFS_ASSIGN(const auto paths, paths_of(tree, inodes));
     return changed_while_received(copy, paths);
   }
   if (!copy) return {};
   DEDUPFS_ASSIGN(const auto changed, changes_since(*copy, names, &stream, state, tree));
+  DEDUPFS_TRY(check_still_there(*copy));
   if (changed.empty()) return {};
   return changed_while_received(copy, changed);
+}
+
+// What the images of a snapshot that is deleted say is not all that has changed.
+Result<void> ReceivedFolder::check_still_there(const Copy& copy) const {
+  if (filesystem_.volume().snapshots().find(copy.snapshot.number)) return {};
+  return Error{ErrorCode::kNotFound, fmt::format("snapshot '{}', on which the stream builds, was deleted meanwhile",
+                                                 printable(copy.snapshot.name))};
+}
+
+Result<void> ReceivedFolder::check_empty() const {
+  bool is_empty = true;
+  DEDUPFS_TRY(filesystem_.read_directory(inode_, 0, /*counted=*/false, [&](const DirectoryEntry& entry) {
+    is_empty = entry.name == "." || entry.name == ".." || entry.name.starts_with(".dedupfs-receiving.");
+    return is_empty;
+  }));
+  if (is_empty || is_root()) return {};
+  return Error{
+      ErrorCode::kExists,
+      fmt::format("{} has files already: receive with --into a folder that is new or empty", printable(path_))};
 }
 
 }  // namespace dedupfs::transfer

@@ -48,7 +48,7 @@ class ReceivedFolder {
   // The root of a volume also has names of the receiver's own. These are those that were received, as the copy notes them; empty elsewhere.
   // kNotFound: an older build made the copy, and noted none.
   Result<std::set<std::string>> received_names(const Copy& copy) const;
-  // Notes those of now: of `before` what is still there, and what the stream has finished. Returns them and `before`. kTooLarge if they cannot
+  // In the root, notes those of now: of `before` what is still there, and what the stream has finished. Returns them and `before`. kTooLarge if they cannot
   // be noted.
   Result<std::set<std::string>> note_names(const std::set<std::string>& before, const StreamChanges& stream) const;
   // kTooLarge beyond what note_names() takes.
@@ -61,12 +61,14 @@ class ReceivedFolder {
   Result<void> check_fits(const StreamHeader& stream, const std::optional<ReceivedState>& before) const;
   // kUnsupported if a directory below the folder has a quota: what moves cannot cross it.
   Result<void> check_quotas() const;
+  // kExists if a stream without a base would come into a folder that has files. In the root of the volume, those are somebody's own.
+  Result<void> check_empty() const;
   // kBusy if the folder differs from the copy, also by another name of a file in it. In the root of the volume, only `names` count.
   Result<void> check_unchanged(const Copy& copy, const std::set<std::string>& names) const;
-  // kBusy if the folder has changes in that snapshot which are not the stream's: to what it has finished, or since the copy (if there is one).
-  // `names` as above: of the copy and of the snapshot.
+  // kBusy if the folder has changes in that snapshot (none: in the last commit) which are not the stream's: to what it has finished, since the copy, or,
+  // without one, beside what it has made. `names` as above: of the copy and of the snapshot. kNotFound if the copy was deleted meanwhile.
   Result<void> check_changes(const std::optional<Copy>& copy, const std::set<std::string>& names,
-                             const StreamChanges& stream, const SnapshotRecord& snapshot) const;
+                             const StreamChanges& stream, const std::optional<SnapshotRecord>& snapshot) const;
   // That somebody changed these inodes while the stream came.
   Result<Error> changed_meanwhile(const std::optional<Copy>& copy, const std::vector<InodeNumber>& inodes) const;
   // That the notes of what the stream has changed are gone.
@@ -76,6 +78,7 @@ class ReceivedFolder {
   ReceivedFolder(Filesystem& filesystem, std::string path, InodeNumber inode)
       : filesystem_(filesystem), path_(std::move(path)), inode_(inode) {}
   Result<std::optional<ReceivedState>> state_of(InodeNumber folder) const;
+  Result<void> check_still_there(const Copy& copy) const;
   bool is_in(const std::string& path, const std::set<std::string>& names) const;
   // Paths of what differs from the copy in that tree. `stream` null: nothing is the stream's.
   Result<std::vector<std::string>> changes_since(const Copy& copy, const std::set<std::string>& names,

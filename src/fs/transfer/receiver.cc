@@ -99,8 +99,9 @@ class Receiving {
         was_complete_ = state_.is_complete = true;
         state_.position = before->position;
       }
-      // A power cut may have come between the last note of what was made and the next one.
-      maybe_made_until_ = before->position.step + kNoteSteps;
+      // A crash may have come between the last note of what was made and the next one.
+      maybe_made_from_ = before->position.step;
+      maybe_made_until_ = before->is_stopped ? 0 : before->position.step + kNoteSteps;
     }
     const auto all = filesystem_.snapshots();
     if (std::ranges::find(all, totals_.snapshot_name, &SnapshotRecord::name) == all.end()) return {};
@@ -257,7 +258,8 @@ class Receiving {
     if (there) {
       // It may be there since an interruption.
       const bool is_noted = changes_->has_made(there->inode);
-      const bool is_ours = is_noted || (state_.position.step < maybe_made_until_ && there->inode > state_.made_from);
+      const bool may_be = state_.position.step >= maybe_made_from_ && state_.position.step < maybe_made_until_;
+      const bool is_ours = is_noted || (may_be && there->inode > state_.made_from && there->inode < kLastInode);
       if (!is_ours || type_bits(there->mode) != type_bits(made.mode)) return NameReceiver::in_the_way(made.name);
       if (!is_noted) DEDUPFS_TRY(changes_->note_made(there->inode));
       return inodes_->found(made.inode, there->inode);
@@ -284,8 +286,6 @@ class Receiving {
     return ReceivedFolder::check_length_of_names(bytes_of_new_names_);
   }
 
-  // ---------------------------------------------------------------- content
-
   template <class Content>
   Result<void> apply_content(const Content& content, std::uint64_t length) {
     DEDUPFS_TRY(begin_change(content.inode));
@@ -298,8 +298,6 @@ class Receiving {
   Result<void> apply(const DeltaContent& content) { return apply_content(content, content.length); }
   Result<void> apply(const CopiedContent& content) { return apply_content(content, content.source.length); }
   Result<void> apply(const Hole& hole) { return apply_content(hole, hole.length); }
-
-  // ---------------------------------------------------------------- attributes
 
   Result<void> apply(const Xattr& xattr) {
     DEDUPFS_TRY(begin_change(xattr.inode));
@@ -330,8 +328,6 @@ class Receiving {
     return work_->remove();
   }
 
-  // ---------------------------------------------------------------- the end
-
   Result<void> end() {
     totals_.stream_bytes = frames_.bytes();
     if (!finished_folder_ && !has_snapshot_) return corruption("the stream ends without its root folder");
@@ -339,8 +335,10 @@ class Receiving {
   }
 
   Result<void> finish_folder() {
-    if (!was_complete_ && folder_->is_root()) {
+    if (!was_complete_) {
       DEDUPFS_ASSIGN(names_that_count_, folder_->note_names(inodes_->base_names(), *changes_));
+      DEDUPFS_TRY(filesystem_.sync());
+      DEDUPFS_TRY(look_for_changes(std::nullopt));
     }
     state_.is_complete = true;
     // The sender's clock may be fast.
@@ -350,19 +348,20 @@ class Receiving {
     return attributes_.apply(folder_->inode(), *finished_folder_);
   }
 
-  // What others change meanwhile would be in the snapshot, so it is the snapshot that is looked at.
-  Result<void> judge(const SnapshotRecord& snapshot) const {
+  Result<void> look_for_changes(const std::optional<SnapshotRecord>& snapshot) {
     if (was_complete_) return {};  // nothing is known any more of what the stream has changed
-    return folder_->check_changes(base_, names_that_count_, *changes_, snapshot);
+    const auto checked = folder_->check_changes(base_, names_that_count_, *changes_, snapshot);
+    return checked ? checked : changed_by_others(checked.error());
   }
 
+  // What others change at the last moment would be in the snapshot, so it is the snapshot that is looked at, too.
   Result<void> make_snapshot() {
     if (!has_snapshot_) {
       DEDUPFS_TRY(finish_folder());
       const auto made = filesystem_.create_snapshot(totals_.snapshot_name, state_.dated_unix_seconds,
-                                                    [this](const SnapshotRecord& one) { return judge(one); });
-      if (!made && made.error().code() == ErrorCode::kBusy) state_.is_complete = false;
-      if (!made) return changed_by_others(made.error());
+                                                    [this](const auto& one) { return look_for_changes(one); });
+      if (is_changed_by_others_) state_.is_complete = false;
+      if (!made) return made.error();
     }
     if (header_.held_until_unix_seconds && *header_.held_until_unix_seconds > std::time(nullptr))
       DEDUPFS_TRY(filesystem_.hold_snapshot(totals_.snapshot_name, header_.held_until_unix_seconds));
@@ -379,6 +378,7 @@ class Receiving {
         state_.position.step == made_in_folder_.size())
       return undone(error);
     if (!state_.is_complete) {
+      state_.is_stopped = true;
       if (const auto noted = note(); !noted) return error.with(noted.error().message());
     }
     if (const auto synced = filesystem_.sync(); !synced) return error.with(synced.error().message());
@@ -407,7 +407,8 @@ class Receiving {
   std::optional<ReceivedFolder::Copy> base_;
   std::set<std::string> names_that_count_;  // in the root of the volume: of the base, and of what was made of it
   std::size_t bytes_of_new_names_ = 0;
-  std::uint64_t maybe_made_until_ = 0;  // step
+  std::uint64_t maybe_made_from_ = 0;  // steps
+  std::uint64_t maybe_made_until_ = 0;
   ReceivedState state_;
   Position noted_;
   std::vector<ChangedName> changed_;  // that caches were not told about

@@ -5,6 +5,7 @@
 
 #include "base/coding.h"
 #include "fs/format/mode.h"
+#include "fs/format/records.h"
 #include "fs/trees/named_inode.h"
 
 namespace dedupfs::transfer {
@@ -115,6 +116,8 @@ Result<bool> StreamChanges::begin(InodeNumber inode, std::optional<TreeNumber> b
   } else if (base && !has_made(inode)) {
     const auto before = filesystem_->attributes(node_of(*base, inode));
     if (!before && !is_gone(before.error())) return before.error();
+    if (!before && !filesystem_->volume().snapshots().find(*base))
+      return Error{ErrorCode::kNotFound, "the snapshot on which the stream builds was deleted meanwhile"};
     if (!before || !is_regular(before->mode)) return true;
     // Names change only the ctime.
     DEDUPFS_ASSIGN(const Attributes now, filesystem_->attributes(inode));
@@ -148,6 +151,22 @@ Result<std::vector<InodeNumber>> StreamChanges::find_changed(const CommittedTree
   }
   std::ranges::sort(changed);
   return changed;
+}
+
+Result<std::vector<InodeNumber>> StreamChanges::find_foreign(const CommittedTree& tree,
+                                                             std::vector<InodeNumber> folders) const {
+  for (const auto& [inode, state] : states_)
+    if (state.is_made) folders.push_back(inode);
+  std::vector<InodeNumber> foreign;
+  for (const InodeNumber folder : folders)
+    DEDUPFS_TRY(tree.walk(Family::kDirents, encode_inode_key(folder), encode_key_behind(folder),
+                          [&](std::string_view, std::string_view value) -> Result<bool> {
+                            DEDUPFS_ASSIGN(const Dirent entry, decode_dirent(folder, value));
+                            if (!has_finished(entry.inode)) foreign.push_back(entry.inode);
+                            return true;
+                          }));
+  std::ranges::sort(foreign);
+  return foreign;
 }
 
 }  // namespace dedupfs::transfer

@@ -48,6 +48,8 @@ class StreamChanges {
   bool has_removed(InodeNumber inode) const { return is(Kind::kRemoved, inode); }
   // The finished ones that are not as the stream left them, in that tree.
   Result<std::vector<InodeNumber>> find_changed(const CommittedTree& tree) const;
+  // What lies in these folders, or in one that the stream has made, and is not the stream's.
+  Result<std::vector<InodeNumber>> find_foreign(const CommittedTree& tree, std::vector<InodeNumber> folders) const;
 
  private:
   enum class Kind : std::uint8_t { kBegun = 1, kFinished, kRemoved, kMade };

@@ -173,6 +173,7 @@ std::string ReceivedState::text() const {
                   {"complete", is_complete},
                   {"has_snapshot", has_snapshot},
                   {"position", json_of(position)},
+                  {"stopped", is_stopped},
                   {"dated_unix_seconds", dated_unix_seconds},
                   {"made_from", made_from}};
   return json.dump();
@@ -187,6 +188,7 @@ Result<ReceivedState> ReceivedState::parse(std::string_view text) {
                        .is_complete = json.at("complete").get<bool>(),
                        .has_snapshot = json.at("has_snapshot").get<bool>(),
                        .position = position_of(json.at("position")),
+                       .is_stopped = json.value("stopped", false),
                        .dated_unix_seconds = json.value("dated_unix_seconds", sent.created_unix_seconds),
                        .made_from = json.at("made_from").get<InodeNumber>()};
                  }));

@@ -68,6 +68,7 @@ struct ReceivedState {
   bool is_complete = false;   // the folder is as the sender's snapshot: so says the one that is made of it
   bool has_snapshot = false;  // it was made, and nothing is left to do
   Position position;          // until then
+  bool is_stopped = false;    // everything that was done is noted, and there was no crash
   // Of the snapshot that is made of it: the sender's date, or that of the receipt if the sender's clock was fast.
   std::int64_t dated_unix_seconds = 0;
   InodeNumber made_from = 0;  // what the stream has made in the folder has higher numbers: the rest is somebody else's

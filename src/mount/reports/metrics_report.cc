@@ -106,9 +106,12 @@ constexpr Metric kQueues[] = {
 };
 
 // As the format has it: a backslash, a quote and the end of a line are escaped.
-std::string label_value(std::string_view text) {
+// What is not UTF-8 becomes U+FFFD, as in all JSON: a scraper takes a file with other bytes for damaged, and nothing of it.
+std::string label_value(std::string_view bytes) {
+  const std::string json =
+      nlohmann::json(bytes).dump(-1, ' ', /*ensure_ascii=*/false, nlohmann::json::error_handler_t::replace);
   std::string value;
-  for (const char c : text) {
+  for (const char c : nlohmann::json::parse(json).get<std::string>()) {
     if (c == '\n') {
       value += "\\n";
       continue;

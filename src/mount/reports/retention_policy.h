@@ -31,8 +31,9 @@ struct RetentionPolicy {
   bool any() const { return (last | hourly | daily | weekly | monthly) != 0; }
 };
 
-// The names of the snapshots that no rule keeps, the oldest first. Days begin at midnight of the local time. `now`: in seconds since
-// 1970; no date of a snapshot that is later is believed.
+// The names of the snapshots that no rule keeps, the oldest first. Days begin at midnight of the local time. `now`: in seconds since 1970. Where the dates that
+// this machine gave go back and forth, most of them are taken for right, and the others have no hour, day, week or month of their own. Where a date is yet
+// to come, it may be the clock of now that is wrong: the rules for hours, days, weeks and months keep the snapshot, and do not count it.
 std::vector<std::string> not_kept(const RetentionPolicy& policy, std::vector<SnapshotRecord> snapshots,
                                   std::int64_t now);
 

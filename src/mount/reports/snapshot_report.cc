@@ -34,6 +34,7 @@ nlohmann::json snapshots_json(const std::vector<SnapshotRecord>& snapshots, cons
     array.push_back(with_time({{"name", snapshot.name},
                                {"number", snapshot.number},
                                {"uuid", snapshot.uuid},
+                               {"dated_here", snapshot.is_dated_here},
                                {"inodes", snapshot.inodes},
                                {"hold", hold == holds.end() ? nlohmann::json(nullptr) : hold_json(hold->second)}},
                               "created", snapshot.created_unix_seconds));
@@ -62,7 +63,8 @@ std::vector<SnapshotRecord> snapshots_of(const nlohmann::json& json) {
                          .name = entry.at("name").get<std::string>(),
                          .created_unix_seconds = entry.at("created_unix_seconds").get<std::int64_t>(),
                          .inodes = entry.at("inodes").get<std::uint64_t>(),
-                         .uuid = entry.value("uuid", std::string())});
+                         .uuid = entry.value("uuid", std::string()),
+                         .is_dated_here = entry.value("dated_here", false)});
   return snapshots;
 }
 

@@ -16,6 +16,7 @@ namespace {
 constexpr std::uint8_t kVersion = 1;
 constexpr std::uint8_t kDeletedFlag = 1;
 constexpr std::uint8_t kUuidFlag = 2;
+constexpr std::uint8_t kDatedHereFlag = 4;
 constexpr std::size_t kMaxName = 255;
 
 Error damaged(TreeNumber number, std::string_view why) {
@@ -64,7 +65,8 @@ std::string encode_snapshot(const SnapshotRecord& record) {
   Encoder out(value);
   out.u8(kVersion);
   const bool has_uuid = !record.uuid.empty() && record.uuid != uuid_without(record.number, record.created_unix_seconds);
-  out.u8(static_cast<std::uint8_t>((record.is_deleted ? kDeletedFlag : 0) | (has_uuid ? kUuidFlag : 0)));
+  out.u8(static_cast<std::uint8_t>((record.is_deleted ? kDeletedFlag : 0) | (has_uuid ? kUuidFlag : 0) |
+                                   (has_uuid && record.is_dated_here ? kDatedHereFlag : 0)));
   if (has_uuid) out.bytes(ByteSpan(bytes_of_uuid(record.uuid)));
   out.signed_varint(record.created_unix_seconds);
   out.varint(record.end_of_inodes);
@@ -80,6 +82,7 @@ Result<SnapshotRecord> decode_snapshot(TreeNumber number, std::string_view value
   if (in.u8() != kVersion) return damaged(number, "its record is empty or of an unknown version");
   const std::uint8_t flags = in.u8();
   record.is_deleted = (flags & kDeletedFlag) != 0;
+  record.is_dated_here = (flags & kDatedHereFlag) != 0;
   UuidBytes uuid{};
   if ((flags & kUuidFlag) != 0) std::ranges::copy(in.bytes(uuid.size()), uuid.begin());
   record.created_unix_seconds = in.signed_varint();
@@ -87,7 +90,8 @@ Result<SnapshotRecord> decode_snapshot(TreeNumber number, std::string_view value
   record.end_of_inodes = in.varint();
   record.inodes = in.varint();
   record.name = text_of(in.bytes(in.remaining()));
-  if (!in.ok() || (flags & ~(kDeletedFlag | kUuidFlag)) != 0 || record.end_of_inodes > kEndOfInodes)
+  if (!in.ok() || (flags & ~(kDeletedFlag | kUuidFlag | kDatedHereFlag)) != 0 ||
+      (flags & (kUuidFlag | kDatedHereFlag)) == kDatedHereFlag || record.end_of_inodes > kEndOfInodes)
     return damaged(number, "its record is damaged");
   if (record.name.empty() || record.name.size() > kMaxName ||
       record.name.find_first_of(std::string_view("/\0", 2)) != std::string::npos)

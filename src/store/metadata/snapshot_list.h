@@ -33,6 +33,9 @@ struct SnapshotRecord {
   // Of this snapshot and no other, also where somebody copied the volume and both go on: random. Empty, and read
   // from a record without one: uuid_without().
   std::string uuid;
+  // By the clock of the machine, so that one with a lower number is not newer whatever the clock says. False: by the maker of what it is a copy of,
+  // or nobody knows, since an older build made it.
+  bool is_dated_here = false;
 
   bool operator==(const SnapshotRecord&) const = default;
 };

@@ -41,7 +41,8 @@ Result<bool> SnapshotReaper::begin_pass() {
   awaits_commit_ = false;
   reaping_.clear();
   had_images_.clear();
-  for (const SnapshotRecord& snapshot : snapshots_.deleted()) {
+  // A group that could not be committed yet may have images for one that nobody ever saw.
+  for (const SnapshotRecord& snapshot : metadata_.has_frozen() ? std::vector<SnapshotRecord>() : snapshots_.deleted()) {
     DEDUPFS_ASSIGN(const auto value, database_.get(Family::kSnapshots, encode_snapshot_key(snapshot.number)));
     if (!value) continue;
     DEDUPFS_ASSIGN(const SnapshotRecord committed, decode_snapshot(snapshot.number, *value));

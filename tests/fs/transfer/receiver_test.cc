@@ -5,6 +5,7 @@
 
 #include <ctime>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fs/test_filesystem.h"
@@ -512,9 +513,8 @@ TEST_F(ForeignStream, WithABaseNamesOnlyWhatTheBaseHasBrought) {
   }
 }
 
-TEST_F(ForeignStream, WithoutABaseNamesOnlyWhatItHasMade) {
-  const InodeNumber folder = receiver_.make_directory(kRootInode, "into");
-  receiver_.make_file(folder, "own", "mine too");
+TEST_F(ReceiverTest, WithoutABaseAStreamNamesOnlyWhatItHasMade) {
+  const InodeNumber own = receiver_.make_file(kRootInode, "own", "mine");
   const std::vector<std::vector<Record>> attacks = {
       {KnownInode{7, Tree::kNow, 1, "own"}, NewContent{7, 0, "X"}},
       {KnownInode{7, Tree::kNow, 1, "own"}, PlacedName{1, "published", 7}},
@@ -524,19 +524,57 @@ TEST_F(ForeignStream, WithoutABaseNamesOnlyWhatItHasMade) {
       {KnownInode{7, Tree::kNow, 1, "own"}, Hole{7, 0, 4}},
       {KnownInode{7, Tree::kNow, 1, "own"}, Xattr{7, "user.x", "X"}},
   };
-  StreamHeader header = kHeader;
   for (std::size_t i = 0; i < attacks.size(); ++i) {
-    header.snapshot.uuid.back() = static_cast<char>('0' + i);
-    const std::string into = "into" + std::to_string(i);
-    const InodeNumber own_folder = receiver_.make_directory(kRootInode, into);
-    receiver_.make_file(own_folder, "own", "mine");
-    EXPECT_TRUE(fails_with(ErrorCode::kCorruption, receive_stream(stream_of(attacks[i], header), {.folder = into})))
-        << i;
-    EXPECT_EQ(content_of(own_folder, "own"), "mine");
-    EXPECT_EQ(value_of(find_entry(*receiver_, own_folder, "own")).links, 1u);
-    EXPECT_TRUE(value_of(receiver_->list_xattrs(value_of(find_entry(*receiver_, own_folder, "own")).inode)).empty());
+    EXPECT_TRUE(fails_with(ErrorCode::kCorruption, receive_records(attacks[i]))) << i;
+    EXPECT_EQ(content_of(kRootInode, "own"), "mine");
+    EXPECT_EQ(value_of(find_entry(*receiver_, kRootInode, "own")).links, 1u);
+    EXPECT_TRUE(value_of(receiver_->list_xattrs(own)).empty());
   }
-  expect_untouched();
+}
+
+// It would count as received with what comes next.
+TEST_F(ReceiverTest, AFolderThatHasFilesIsNoPlaceForAWholeStream) {
+  const InodeNumber folder = receiver_.make_directory(kRootInode, "into");
+  receiver_.make_file(folder, "own", "mine");
+  sender_.make_file(kRootInode, "theirs", "1");
+  ASSERT_TRUE(ok(sender_->create_snapshot("1")));
+
+  const auto received = receive_stream(sent({.snapshot = "1"}), {.folder = "into"});
+
+  EXPECT_TRUE(fails_with(ErrorCode::kExists, received));
+  EXPECT_THAT(message_of(received), HasSubstr("--into"));
+  ASSERT_TRUE(ok(receiver_->unlink(folder, "own")));
+  EXPECT_TRUE(ok(receive_stream(sent({.snapshot = "1"}), {.folder = "into"})));
+}
+
+TEST_F(ReceiverTest, WhatSomebodyPutsBesideAWholeStreamIsNotInItsSnapshot) {
+  const InodeNumber folder = sender_.make_directory(kRootInode, "folder");
+  for (int i = 0; i < 20; ++i) sender_.make_file(folder, std::to_string(i), "1");
+  ASSERT_TRUE(ok(sender_->create_snapshot("1")));
+  const std::string stream = sent({.snapshot = "1", .frame_bytes = 100});
+  bool is_done = false;
+
+  const auto received = receive(*receiver_, {}, out_of(stream, 100), [&](const ReceiveTotals& so_far) {
+    if (so_far.names > 10 && !std::exchange(is_done, true))
+      receiver_.make_file(value_of(receiver_.find("folder")), "own", "mine");
+    return Result<void>();
+  });
+
+  EXPECT_TRUE(fails_with(ErrorCode::kBusy, received));
+  EXPECT_THAT(message_of(received), HasSubstr("folder/own"));
+  EXPECT_TRUE(receiver_->snapshots().empty());
+}
+
+// Only a crash leaves names that nobody noted.
+TEST_F(ReceiverTest, AStreamThatGoesOnTakesNoFileThatWasMadeMeanwhile) {
+  EXPECT_FALSE(receive_records({MadeInode{1, "theirs", 7, S_IFREG | 0644}}));
+  receiver_.make_file(kRootInode, "own", "mine");
+
+  const auto received = receive_records(
+      {MadeInode{1, "theirs", 7, S_IFREG | 0644}, MadeInode{1, "own", 8, S_IFREG | 0644}, NewContent{8, 0, "X"}});
+
+  EXPECT_TRUE(fails_with(ErrorCode::kExists, received));
+  EXPECT_EQ(content_of(kRootInode, "own"), "mine");
 }
 
 // A name of the receiver's own for what was received.

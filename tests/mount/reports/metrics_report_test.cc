@@ -82,6 +82,9 @@ TEST(MetricsReport, PathsAreEscaped) {
   const std::string text = metrics_text(scrubbed_volume(), {.volume = "/a\"b\\c\nd", .mountpoint = ""});
 
   EXPECT_THAT(text, HasSubstr(R"(dedupfs_files{volume="/a\"b\\c\nd",mountpoint=""} 3)"));
+  EXPECT_THAT(metrics_text(scrubbed_volume(), {.volume = "/cass\xe9", .mountpoint = "/m\xc3\xa4"}),
+              HasSubstr("dedupfs_files{volume=\"/cass\xef\xbf\xbd\",mountpoint=\"/m\xc3\xa4\"} 3"))
+      << "a scraper takes no bytes that are no UTF-8";
 }
 
 TEST(MetricsReport, WhatIsNotKnownIsLeftOut) {

@@ -29,6 +29,10 @@ class RetentionPolicyTest : public testing::Test {
   void make(std::int64_t unix_seconds, const std::string& name) {
     snapshots_.push_back({.number = next_++, .name = name, .created_unix_seconds = unix_seconds});
   }
+  void make_here(std::int64_t unix_seconds, const std::string& name) {
+    make(unix_seconds, name);
+    snapshots_.back().is_dated_here = true;
+  }
   // One each noon.
   void make_days(int count) {
     for (int day = 0; day < count; ++day) make(kMonday + day * kDay + 12 * kHour, fmt::format("d{}", day));
@@ -126,7 +130,51 @@ TEST_F(RetentionPolicyTest, AClockThatIsFarBehindTakesNoneForAnother) {
   make_days(3);
   make(0, "after a start without a clock");
   EXPECT_THAT(not_kept({.daily = 4}, snapshots_, 0), IsEmpty());
-  EXPECT_THAT(not_kept({.daily = 2}, snapshots_, 0), ElementsAre("d0", "d1"));
+  EXPECT_THAT(not_kept({.daily = 2}, snapshots_, 0), IsEmpty()) << "which clock is wrong nobody can tell";
+}
+
+// By the clock of this machine.
+TEST_F(RetentionPolicyTest, ADateOfAFastClockHasNoWeekOfItsOwn) {
+  make_here(kMonday, "1");
+  make_here(kMonday + 7 * kDay, "2");
+  make_here(kMonday + 14 * kDay, "3");
+  make_here(kMonday + 17 * 365 * kDay, "fast");
+  const std::int64_t now = kMonday + 21 * kDay;
+  EXPECT_THAT(not_kept({.weekly = 3}, snapshots_, now), IsEmpty()) << "it may be the clock of now that is slow";
+  make_here(now, "4");
+  EXPECT_THAT(not_kept({.weekly = 4}, snapshots_, now), ElementsAre("3")) << "of its week, the one made last";
+  EXPECT_THAT(not_kept({.weekly = 3}, snapshots_, now), ElementsAre("1", "3"));
+}
+
+TEST_F(RetentionPolicyTest, NorHasOneOfASlowClock) {
+  make_here(kMonday, "1");
+  make_here(kMonday + 7 * kDay, "2");
+  make_here(kDay, "with an empty battery");
+  make_here(kMonday + 14 * kDay, "3");
+  EXPECT_THAT(not_kept({.weekly = 3}, snapshots_, kNow), ElementsAre("2")) << "the one made later is of the same week";
+  EXPECT_THAT(not_kept({.last = 2}, snapshots_, kNow), ElementsAre("1", "2"));
+}
+
+// One is wrong, not all that follow.
+TEST_F(RetentionPolicyTest, ADateThatWasYetToComeDoesNotSwallowTheDaysUntilThen) {
+  for (int day = 1; day <= 10; ++day) make_here(kMonday + day * kDay, fmt::format("d{}", day));
+  make_here(kMonday + 15 * kDay, "fast");
+  for (int day = 11; day <= 16; ++day) make_here(kMonday + day * kDay, fmt::format("d{}", day));
+  EXPECT_THAT(not_kept({.daily = 14}, snapshots_, kMonday + 16 * kDay), ElementsAre("d1", "d2", "d10"));
+}
+
+TEST_F(RetentionPolicyTest, AClockThatIsAWeekBehindDeletesNothingOfThatWeek) {
+  for (int day = 1; day <= 14; ++day) make_here(kMonday + day * kDay, fmt::format("d{}", day));
+  make_here(kMonday + 7 * kDay, "now");
+  EXPECT_THAT(not_kept({.daily = 7}, snapshots_, kMonday + 7 * kDay), IsEmpty());
+}
+
+TEST_F(RetentionPolicyTest, OldDatesOfCopiesAreTheirOwn) {
+  make_here(kMonday + 70 * kDay, "own");
+  make(kMonday, "imported");
+  make_here(kMonday + 77 * kDay, "own too");
+  EXPECT_THAT(not_kept({.weekly = 3}, snapshots_, kNow), IsEmpty());
+  EXPECT_THAT(not_kept({.weekly = 2}, snapshots_, kNow), ElementsAre("imported"));
 }
 
 // Copies of what was taken before come later.

@@ -38,7 +38,8 @@ TEST(SnapshotRecord, OutlivesBeingWrittenDown) {
                                 .end_of_inodes = kEndOfInodes,
                                 .inodes = 12'345,
                                 .is_deleted = is_deleted,
-                                .uuid = "0f8b6bfa-7d6c-4d0e-9f3b-5a0c9d1e2f30"};
+                                .uuid = "0f8b6bfa-7d6c-4d0e-9f3b-5a0c9d1e2f30",
+                                .is_dated_here = !is_deleted};
     EXPECT_EQ(decode_snapshot(7, encode_snapshot(record)).value(), record);
   }
 }
@@ -83,7 +84,8 @@ TEST(SnapshotRecord, WhatNobodyCanHaveWrittenIsRefused) {
     return decode_snapshot(1, changed);
   };
   EXPECT_FALSE(with(0, 2)) << "another version";
-  EXPECT_FALSE(with(1, 4)) << "an unknown flag";
+  EXPECT_FALSE(with(1, 8)) << "an unknown flag";
+  EXPECT_FALSE(with(1, 4)) << "a date of its own without a UUID";
   EXPECT_FALSE(with(1, 2)) << "a UUID that is cut";
   EXPECT_FALSE(decode_snapshot(
       1, encode_snapshot({.number = 1, .name = "s", .end_of_inodes = kEndOfInodes + 1, .uuid = uuid_without(1, 0)})));
