@@ -1,6 +1,7 @@
 #include "backup_repository.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -17,20 +18,59 @@ namespace {
 constexpr std::size_t kMostOutput = 64 << 20;
 constexpr std::size_t kShortId = 8;
 constexpr std::size_t kMostConfig = 64 << 10;
+constexpr std::size_t kMostName = 200;  // bytes: a snapshot has the time in front of it
+constexpr int kMostDepth = 32;          // of JSON
 
 bool is_hexadecimal(const std::string& text) {
   return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isxdigit(c) != 0; });
+}
+
+// Arrays in arrays take many times their length in memory.
+bool is_deep(std::string_view json) {
+  int depth = 0;
+  bool in_text = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    if (in_text && json[i] == '\\') {
+      ++i;
+    } else if (json[i] == '"') {
+      in_text = !in_text;
+    } else if (!in_text && (json[i] == '[' || json[i] == '{')) {
+      if (++depth > kMostDepth) return true;
+    } else if (!in_text && (json[i] == ']' || json[i] == '}')) {
+      --depth;
+    }
+  }
+  return false;
 }
 
 // Reads what the program printed.
 template <class Read>
 auto read_json(const ChildSettings& asked, Read&& read) -> Result<decltype(read(nlohmann::json()))> {
   DEDUPFS_ASSIGN(const std::string output, output_of(asked, kMostOutput));
+  if (is_deep(output))
+    return Error{ErrorCode::kIo,
+                 fmt::format("cannot read what {} says: its depth is more than {}", asked.command[0], kMostDepth)};
   try {
     return read(nlohmann::json::parse(output));
   } catch (const nlohmann::json::exception& error) {
     return Error{ErrorCode::kIo, fmt::format("cannot read what {} says: {}", asked.command[0], error.what())};
   }
+}
+
+// A name that a folder and a snapshot can have. Programs allow others: a host of restic may have a slash.
+std::string usable_name(const BackupArchive& archive) {
+  std::string name = archive.name;
+  for (char& c : name)
+    if (c == '/' || static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '_';
+  if (name.starts_with('.')) name[0] = '_';
+  if (name == archive.name && name.size() <= kMostName && !name.empty()) return name;
+  name.resize(std::min(name.size(), kMostName));
+  return name + '-' + archive.id.substr(0, kShortId);
+}
+
+bool is_read_only(const std::string& location) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(location, ignored) && ::access(location.c_str(), W_OK) != 0;
 }
 
 // With their times as the program prints them.
@@ -42,6 +82,8 @@ Result<std::vector<BackupArchive>> sorted(Result<Listed> listed) {
   for (auto& [archive, time] : *listed) {
     if (!is_hexadecimal(archive.id)) return Error{ErrorCode::kIo, "'" + archive.id + "' is not the id of an archive"};
     DEDUPFS_ASSIGN(archive.unix_seconds, parse_time(time));
+    if (archive.asked_by.empty()) archive.asked_by = archive.name;
+    archive.name = usable_name(archive);
     archives.push_back(std::move(archive));
   }
   std::ranges::stable_sort(archives, {}, &BackupArchive::unix_seconds);
@@ -107,7 +149,7 @@ Result<void> expect_maker(Maker expected, const std::string& location) {
 
 class BorgRepository final : public BackupRepository {
  public:
-  explicit BorgRepository(std::string location) : location_(std::move(location)) {}
+  BorgRepository(std::string location, bool locks) : location_(std::move(location)), locks_(locks) {}
 
   Result<std::vector<BackupArchive>> archives() const override {
     DEDUPFS_TRY(expect_maker(Maker::kBorg1, location_));
@@ -122,18 +164,21 @@ class BorgRepository final : public BackupRepository {
   }
 
   Result<std::uint64_t> size_of(const BackupArchive& archive) const override {
-    return read_json(command({"borg", "info", "--json", "::" + archive.name}), [](const nlohmann::json& json) {
+    return read_json(command({"borg", "info", "--json", "::" + archive.asked_by}), [](const nlohmann::json& json) {
       return json.at("archives").at(0).at("stats").at("original_size").get<std::uint64_t>();
     });
   }
 
   ChildSettings restore_to(const std::string& folder, const BackupArchive& archive) const override {
-    ChildSettings settings = command({"borg", "extract", "--numeric-ids", "--sparse", "::" + archive.name});
+    ChildSettings settings = command({"borg", "extract", "--numeric-ids", "--sparse", "::" + archive.asked_by});
     settings.folder = folder;
     return settings;
   }
 
-  bool is_warning(int exit_status) const override { return exit_status == 1; }
+  // With BORG_EXIT_CODES=modern, warnings are 100 to 127.
+  bool is_warning(int exit_status) const override {
+    return exit_status == 1 || (exit_status >= 100 && exit_status <= 127);
+  }
 
  private:
   // Borg 2 has other commands, and reads no repository of borg 1.
@@ -149,15 +194,17 @@ class BorgRepository final : public BackupRepository {
   }
 
   ChildSettings command(std::vector<std::string> words) const {
+    if (!locks_ && words[1] != "--version") words.insert(words.begin() + 2, "--bypass-lock");
     return {.command = std::move(words), .environment = {{"BORG_REPO", location_}, {"TZ", "UTC"}}};
   }
 
   const std::string location_;
+  const bool locks_;
 };
 
 class ResticRepository final : public BackupRepository {
  public:
-  explicit ResticRepository(std::string location) : location_(std::move(location)) {}
+  ResticRepository(std::string location, bool locks) : location_(std::move(location)), locks_(locks) {}
 
   Result<std::vector<BackupArchive>> archives() const override {
     DEDUPFS_TRY(expect_maker(Maker::kRestic, location_));
@@ -181,21 +228,25 @@ class ResticRepository final : public BackupRepository {
     return command({"restic", "restore", archive.id, "--target", folder});
   }
 
-  bool is_warning(int /*exit_status*/) const override { return false; }
+  // It has restored what it could, or could do nothing at all: what is in the folder tells.
+  bool is_warning(int exit_status) const override { return exit_status == 1; }
 
  private:
   ChildSettings command(std::vector<std::string> words) const {
+    if (!locks_) words.insert(words.begin() + 1, "--no-lock");
     return {.command = std::move(words), .environment = {{"RESTIC_REPOSITORY", location_}}};
   }
 
   const std::string location_;
+  const bool locks_;
 };
 
 }  // namespace
 
-std::unique_ptr<BackupRepository> BackupRepository::make(std::string_view kind, std::string location) {
-  if (kind == "borg") return std::make_unique<BorgRepository>(std::move(location));
-  return std::make_unique<ResticRepository>(std::move(location));
+std::unique_ptr<BackupRepository> BackupRepository::make(std::string_view kind, std::string location, bool locks) {
+  locks = locks && !is_read_only(location);
+  if (kind == "borg") return std::make_unique<BorgRepository>(std::move(location), locks);
+  return std::make_unique<ResticRepository>(std::move(location), locks);
 }
 
 Result<std::int64_t> parse_time(std::string_view text) {

@@ -17,8 +17,11 @@
 namespace dedupfs::tools {
 
 struct BackupArchive {
-  std::string id;    // hexadecimal
-  std::string name;  // of restic, which has none: the host and the beginning of the id
+  std::string id;  // hexadecimal
+  // That of the archive; of restic, which has none: the host and the beginning of the id. Where that cannot name a folder and a snapshot, what is
+  // like it and can, with the beginning of the id.
+  std::string name;
+  std::string asked_by;  // what the program calls it
   std::int64_t unix_seconds = 0;
 };
 
@@ -26,15 +29,16 @@ class BackupRepository {
  public:
   virtual ~BackupRepository() = default;
 
-  // `kind` is "borg" or "restic", `location` whatever that program takes.
-  static std::unique_ptr<BackupRepository> make(std::string_view kind, std::string location);
+  // `kind` is "borg" or "restic", `location` whatever that program takes. Without `locks`, nothing is written to the repository; so it is where it
+  // cannot be written to.
+  static std::unique_ptr<BackupRepository> make(std::string_view kind, std::string location, bool locks = true);
 
   // The oldest first.
   virtual Result<std::vector<BackupArchive>> archives() const = 0;
   // The bytes of all files of an archive.
   virtual Result<std::uint64_t> size_of(const BackupArchive& archive) const = 0;
   virtual ChildSettings restore_to(const std::string& folder, const BackupArchive& archive) const = 0;
-  // Whether an exit status says that something may be missing, but nothing that stopped the restore.
+  // Whether an exit status says that something may be missing, and that the rest was restored.
   virtual bool is_warning(int exit_status) const = 0;
 };
 

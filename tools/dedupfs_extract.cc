@@ -225,8 +225,10 @@ class ExtractReport final : public ExtractObserver {
   bool is_seen() const { return progress_.is_seen(); }
 
   nlohmann::json json_of(const ExtractTotals& totals, std::uint64_t losses) const {
-    return {{"entries", totals.entries}, {"bytes", totals.bytes}, {"damaged", totals.damaged},
-            {"refused", totals.refused}, {"losses", losses},      {"failures", named_}};
+    return {{"entries", totals.entries}, {"already_there", totals.already_there},
+            {"bytes", totals.bytes},     {"damaged", totals.damaged},
+            {"refused", totals.refused}, {"losses", losses},
+            {"failures", named_}};
   }
 
  private:
@@ -405,6 +407,10 @@ int run_extract(Arguments arguments, std::ostream& out, std::ostream& err, const
     return console.fail(extracted.error(), extracted.error().code() == ErrorCode::kInterrupted ? kUnfinished : kFailed);
   if (console.as_json() && !asked.as_list)
     console.print("dedupfs-extract", report.json_of(extracted->totals, extracted->losses));
+  else if (extracted->totals.already_there != 0)
+    console.say(
+        fmt::format("left, since it was there already with the same size and time of modification: {} of {} entries",
+                    extracted->totals.already_there, extracted->totals.entries));
   return console.end(exit_code_of(*extracted));
 }
 

@@ -39,6 +39,7 @@ struct ImportArguments {
   std::string into;
   std::vector<std::string> archives;
   bool accepts_warnings = false;
+  bool without_lock = false;
   bool without_snapshots = false;
 };
 
@@ -46,18 +47,14 @@ struct Imported {
   BackupArchive archive;
   std::string snapshot;  // empty: none was made
   bool was_there = false;
-  std::string failure;  // empty: none
+  std::string failure;         // empty: none
+  bool is_incomplete = false;  // it was restored with warnings
 };
 
 // A repository on this machine; the program runs in another folder.
 std::string absolute_if_local(const std::string& repository) {
   std::error_code ignored;
   return std::filesystem::exists(repository, ignored) ? whole_path(repository).string() : repository;
-}
-
-bool is_folder_name(const std::string& name) {
-  return !name.empty() && name[0] != '.' && name.size() <= kMaxName &&
-         name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
 }
 
 // When the archive was taken, in UTC, and its name: the set of its own.
@@ -85,7 +82,7 @@ Result<ImportTarget> find_target(const Path& into) {
 Result<std::vector<BackupArchive>> chosen(std::vector<BackupArchive> archives, const std::vector<std::string>& asked) {
   if (asked.empty()) return archives;
   const auto is = [](const BackupArchive& archive, const std::string& text) {
-    return archive.name == text || (text.size() >= 4 && archive.id.starts_with(text));
+    return archive.name == text || archive.asked_by == text || (text.size() >= 4 && archive.id.starts_with(text));
   };
   for (const std::string& text : asked)
     if (std::ranges::none_of(archives, [&](const auto& archive) { return is(archive, text); }))
@@ -103,7 +100,7 @@ class Import {
 
   Result<std::vector<Imported>> run() {
     DEDUPFS_ASSIGN(target_, find_target(asked_.into));
-    repository_ = BackupRepository::make(asked_.kind, absolute_if_local(asked_.repository));
+    repository_ = BackupRepository::make(asked_.kind, absolute_if_local(asked_.repository), !asked_.without_lock);
     DEDUPFS_ASSIGN(auto all, repository_->archives());
     DEDUPFS_ASSIGN(const std::vector<BackupArchive> archives, chosen(std::move(all), asked_.archives));
     DEDUPFS_ASSIGN(const ArchiveFolders folders, ArchiveFolders::open(target_.folder));
@@ -130,19 +127,21 @@ class Import {
     if (!one.failure.empty())
       console_.say(printable(one.archive.name) + ": " + printable(one.failure));
     else
-      console_.err() << (one.was_there ? "there already: " : "imported: ") << printable(one.archive.name) << '\n';
+      console_.err() << (one.was_there       ? "there already: "
+                         : one.is_incomplete ? "imported, with warnings: "
+                                             : "imported: ")
+                     << printable(one.archive.name) << '\n';
   }
 
   Result<void> import(const ArchiveFolders& folders, Imported& one) {
     const BackupArchive& archive = one.archive;
-    if (!is_folder_name(archive.name)) return invalid_argument("this cannot be the name of a folder");
     if (!asked_.without_snapshots) DEDUPFS_TRY(Snapshots::check_name(name_of_snapshot(archive)));
     DEDUPFS_ASSIGN(const auto there, folders.mark_at(archive.name));
     if (there && there->id != archive.id)
       return Error{ErrorCode::kExists, folders.path_of(archive.name).string() + " is something else: move it away"};
     one.was_there = there.has_value();
     if (!there) {
-      DEDUPFS_TRY(restore(folders, archive));
+      DEDUPFS_ASSIGN(one.is_incomplete, restore(folders, archive));
       DEDUPFS_TRY(folders.finish(archive.name, archive.id, archive.unix_seconds));
     }
     if (there && !there->snapshot.empty()) {
@@ -156,7 +155,8 @@ class Import {
     return {};
   }
 
-  Result<void> restore(const ArchiveFolders& folders, const BackupArchive& archive) {
+  // Whether there were warnings.
+  Result<bool> restore(const ArchiveFolders& folders, const BackupArchive& archive) {
     show(0, 0, 0);
     std::uint64_t whole = 0;
     if (progress_.is_seen()) {
@@ -172,7 +172,10 @@ class Import {
     }));
     progress_.clear();
     if (process_.stop_was_asked_for()) return stopped();
-    if (status == 0 || (asked_.accepts_warnings && repository_->is_warning(status))) return {};
+    if (status == 0) return false;
+    std::error_code ignored;
+    if (asked_.accepts_warnings && repository_->is_warning(status) && !std::filesystem::is_empty(stage, ignored))
+      return true;
     DEDUPFS_TRY(folders.remove_stage());
     return Error{ErrorCode::kIo,
                  fmt::format("{} ended with status {}{}", asked_.kind, status,
@@ -228,6 +231,7 @@ nlohmann::json json_of(const std::vector<Imported>& done) {
                    {"id", one.archive.id},
                    {"snapshot", one.snapshot.empty() ? nlohmann::json(nullptr) : nlohmann::json(one.snapshot)},
                    {"was_there", one.was_there},
+                   {"incomplete", one.is_incomplete},
                    {"failure", one.failure.empty() ? nlohmann::json(nullptr) : nlohmann::json(one.failure)}},
                   "taken", one.archive.unix_seconds));
   return {{"archives", archives}};
@@ -245,7 +249,10 @@ void define_options(Command& app, ImportArguments& asked) {
       .required();
   app.add_option("--archive", asked.archives, "import only these archives: names, or beginnings of ids")
       .type_name("NAME");
-  app.add_flag("--accept-warnings", asked.accepts_warnings, "keep an archive that borg restored with warnings");
+  app.add_flag("--accept-warnings", asked.accepts_warnings,
+               "keep an archive that was restored with warnings: its program says what is missing");
+  app.add_flag("--no-lock", asked.without_lock,
+               "write nothing to the repository; by itself where it cannot be written to");
   app.add_flag("--no-snapshots", asked.without_snapshots, "only make the folders");
   add_json_flag(app, "print one JSON object with what was done");
   define_progress_flag(app);

@@ -1,8 +1,11 @@
 #include "umount_dedupfs.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "command/command.h"
 #include "command/common_options.h"
 #include "exit_codes.h"
@@ -40,9 +43,19 @@ int run_umount(Arguments arguments, std::ostream& out, std::ostream& err) {
                                       .patience = {std::chrono::seconds(timeout_seconds), say},
                                       .verbose = verbose});
   if (result) {
+    const auto& elsewhere = result->elsewhere;
+    if (elsewhere)
+      console.say(printable(
+          fmt::format("{} is unmounted, and {} is the same mount: its daemon goes on, and the volume is in use", target,
+                      elsewhere->string())));
     if (console.as_json())
-      console.print("umount.dedupfs", {{"target", target}, {"outcome", lazy ? "detached" : "unmounted"}});
-    return console.end(kDone);
+      console.print("umount.dedupfs",
+                    {{"target", target},
+                     {"outcome", lazy        ? "detached"
+                                 : elsewhere ? "mounted_elsewhere"
+                                             : "unmounted"},
+                     {"elsewhere", elsewhere ? nlohmann::json(elsewhere->string()) : nlohmann::json(nullptr)}});
+    return console.end(elsewhere ? kMountedElsewhere : kDone);
   }
   const bool is_unmounted = result.error().code() == ErrorCode::kInterrupted;
   return console.fail(result.error(), is_unmounted ? kUnmountUnfinished : kUnmountFailed);

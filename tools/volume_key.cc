@@ -42,6 +42,8 @@ constexpr const char* kCredential = "dedupfs-key";
 Result<Secret> without_end_of_line(Secret secret, std::size_t filled, const std::string& what) {
   if (filled > kMaxPassphraseBytes) return invalid_argument(what + " is longer than 64 KiB");
   if (filled != 0 && secret.bytes()[filled - 1] == '\n') --filled;
+  if (filled > 1 && secret.bytes()[filled - 1] == '\r')
+    spdlog::warn("{} ends with CR LF, as on Windows: the CR is a part of the passphrase", what);
   if (filled == 0) return invalid_argument(what + " is empty");
   secret.shrink(filled);
   return secret;

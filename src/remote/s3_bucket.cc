@@ -115,16 +115,20 @@ class S3Bucket final : public Bucket {
         put.headers.emplace_back("x-amz-sdk-checksum-algorithm: SHA256");  // some ask for this one instead
       }
       DEDUPFS_ASSIGN(const HttpAnswer answer, ask(BucketRequest::kPut, put, digest, object));
-      if (answer.is_success()) return Put::kMade;
+      if (answer.status == 200 || answer.status == 201) return Put::kMade;
       if (!has_checksum && is_about_checksum(answer)) {
         sends_checksum_ = true;
         continue;
       }
-      if (answer.status != 412) return refused(answer, "PUT", object);
+      // Any other success says nothing: a proxy, a part of something, nothing at all. Then the store is asked whether it has the object.
+      if (answer.status != 412 && !answer.is_success()) return refused(answer, "PUT", object);
       // Somebody else's, or ours, of a try whose answer was lost.
       DEDUPFS_ASSIGN(const HttpAnswer there,
                      ask(BucketRequest::kHead, request_of("HEAD", object), std::string(kDigestOfNothing), object));
       if (there.status == 404 && tries < kMostTriesToPut) continue;  // it was removed meanwhile
+      if (there.status == 404 && answer.is_success())
+        return Error{ErrorCode::kIo, fmt::format("PUT {}: HTTP status {}, and the object is not there afterwards",
+                                                 full_name(object), answer.status)};
       if (!there.is_success()) return refused(there, "HEAD", object);
       const std::string found = there.header(std::string(kDigestHeader));
       if (!found.empty()) return found == digest ? Put::kSame : Put::kOther;
@@ -255,12 +259,16 @@ class S3Bucket final : public Bucket {
       auto answer =
           credentials ? send(request, digest, *credentials, of_source) : Result<HttpAnswer>(credentials.error());
       if (of_source) return *of_source;
-      const S3Error error = answer && !answer->is_success() ? parse_s3_error(answer->text) : S3Error{};
+      // A store that has begun to answer may find an error afterwards.
+      const bool may_have_error = answer && (!answer->is_success() || kind == BucketRequest::kPut);
+      const S3Error error = may_have_error ? parse_s3_error(answer->text) : S3Error{};
+      const bool is_late_error = answer && answer->is_success() && !error.code.empty();
       if (is_about_keys(error) && !has_other_keys && credentials_.has_others_than(*credentials)) {
         has_other_keys = true;
         continue;
       }
-      if (answer ? !is_passing(answer->status, error) : answer.error().code() != ErrorCode::kIo) return answer;
+      if (answer ? !is_passing(answer->status, error) && !is_late_error : answer.error().code() != ErrorCode::kIo)
+        return answer;
       const auto asked_for = answer ? parse_s3_number(answer->header("retry-after")) : std::nullopt;
       if (asked_for)
         pause =

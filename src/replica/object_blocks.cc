@@ -9,6 +9,15 @@
 #include "replica/replica.h"
 
 namespace dedupfs {
+namespace {
+
+Error failed(const Error& error, const ObjectBlocks::Place& place) {
+  const bool is_gone = error.code() == ErrorCode::kNotFound;
+  return {is_gone ? ErrorCode::kCorruption : error.code(),
+          fmt::format("{}; it is a part of {}", error.message(), place.part_of)};
+}
+
+}  // namespace
 
 ObjectBlocks::~ObjectBlocks() {
   std::unique_ptr<ThreadPool> readers;
@@ -47,21 +56,16 @@ Result<ObjectBlocks::Block> ObjectBlocks::get(const Place& place, Purpose purpos
 }
 
 Result<ObjectBlocks::Block> ObjectBlocks::read(const Place& place) {
-  const auto failed = [&](const Error& error) {
-    const bool is_gone = error.code() == ErrorCode::kNotFound;
-    return Error{is_gone ? ErrorCode::kCorruption : error.code(),
-                 fmt::format("{}; it is a part of {}", error.message(), place.part_of)};
-  };
   if (place.piece.bytes <= settings_.block_bytes) {
     auto whole = read_piece(*bucket_, place.object, place.piece);
-    if (!whole) return failed(whole.error());
+    if (!whole) return failed(whole.error(), place);
     return std::make_shared<const ByteBuffer>(std::move(*whole));
   }
   ByteBuffer bytes(place.end - place.begin);
   const auto length = bucket_->read(place.object, place.number * settings_.block_bytes, bytes);
-  if (!length) return failed(length.error());
+  if (!length) return failed(length.error(), place);
   if (*length != bytes.size())
-    return failed(corruption(fmt::format("{}/{} ends too early", bucket_->name(), place.object)));
+    return failed(corruption(fmt::format("{}/{} ends too early", bucket_->name(), place.object)), place);
   return std::make_shared<const ByteBuffer>(std::move(bytes));
 }
 
@@ -174,6 +178,18 @@ ObjectBlocks::Place FileInBucket::block_at(std::uint64_t offset, std::uint32_t b
           .begin = begin,
           .end = std::min(begin + block_bytes, begins_[index] + piece.bytes),
           .part_of = shown_as_};
+}
+
+Result<void> FileInBucket::check_there(Bucket& bucket) const {
+  for (const std::uint64_t begin : begins_) {
+    const ObjectBlocks::Place place = block_at(begin, 1);
+    std::uint8_t last = 0;
+    const auto length = bucket.read(place.object, place.piece.bytes - 1, {&last, 1});
+    if (!length) return failed(length.error(), place);
+    if (*length != 1)
+      return failed(corruption(fmt::format("{}/{} ends too early", bucket.name(), place.object)), place);
+  }
+  return {};
 }
 
 Result<std::size_t> FileInBucket::read_up_to(ObjectBlocks& blocks, std::uint64_t offset, MutableByteSpan out) const {

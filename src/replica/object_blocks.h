@@ -115,6 +115,8 @@ class FileInBucket {
   Result<std::size_t> read_up_to(ObjectBlocks& blocks, std::uint64_t offset, MutableByteSpan out) const;
   // The block that has this byte of the file.
   ObjectBlocks::Place block_at(std::uint64_t offset, std::uint32_t block_bytes) const;
+  // That the bucket has all of it, as far as the lengths of its pieces tell.
+  Result<void> check_there(Bucket& bucket) const;
   std::uint64_t size() const { return size_; }
   const std::string& shown_as() const { return shown_as_; }
 

@@ -99,5 +99,17 @@ mount_volume
 check "makes everything durable, too" cmp "$scratch/old" "$mnt/plain"
 check_refused "umount.dedupfs of a mount in use fails" 32 'busy|in use' bash -c "cd '$mnt' && umount.dedupfs '$mnt'"
 check "and the mount goes on" cmp "$scratch/old" "$mnt/plain"
+
+# As on a local disk, a signal that a program handles interrupts no system call. With little memory for unstored data, writers wait all the time.
+remount dirty=16m
+check "a timer interrupts no write" timeout 300 python3 "$here/signalled_writers.py" "$mnt" 4 40
+rm "$mnt"/signalled-*
+python3 "$here/signalled_writers.py" "$mnt" 4 100000 2>/dev/null &
+writer=$!
+wait_until 30 test -s "$mnt/signalled-3"
+check_equal "four of them write" 4 "$(pgrep -c -P "$writer")"
+pkill -9 -P "$writer"
+check "writers that are killed end at once" wait_until 10 eval '! pgrep -P "$writer"'
+wait "$writer" 2>/dev/null
 check "the volume is sound" eval 'unmount_volume && fsck.dedupfs -n --verify-data "$volume"'
 finish

@@ -234,4 +234,18 @@ unmount_volume
 mount_volume
 check_refused "it does not wait for one that has it mounted" 8 'in use' timeout 90 fsck.dedupfs -n "$volume"
 unmount_volume
+
+# A mount that is bound to another place lives on there.
+if is_root; then
+  mount_volume
+  mkdir "$mnt/sub" "$scratch/bound"
+  mount --bind "$mnt/sub" "$scratch/bound"
+  check_refused "umount.dedupfs says where the mount lives on" 16 "unmounted, and $scratch/bound is the same mount" umount.dedupfs "$mnt"
+  check "and it does" eval 'echo x >"$scratch/bound/new"'
+  check_refused "a mount that is refused says it, too" 32 "in use .*mounted at $scratch/bound" dedupfs "$volume" "$mnt"
+  check "that place can be unmounted like any other" umount.dedupfs "$scratch/bound"
+  check "then the volume is free" eval 'mount_volume && cmp "$mnt/sub/new" - <<<x && unmount_volume'
+else
+  skip "a mount that is bound to another place" "need root"
+fi
 finish

@@ -54,6 +54,9 @@ same_below "and is what the mount showed" "$scratch/shown" "$scratch/out"
 check "holes stay holes" test "$(stat -c %b "$scratch/out/docs/hole")" -lt 2000
 check "the files of now are extracted without it" eval \
   'dedupfs-extract -o "$scratch/now" "$volume" docs/small && grep -q changed "$scratch/now/docs/small" && [ ! -e "$scratch/now/docs/pipe" ]'
+check "one that is run again leaves what it has taken" grep -q "it was there already .*: 1 of 2 entries" \
+  <<<"$(dedupfs-extract -o "$scratch/now" "$volume" docs/small 2>&1)"
+echo mine >"$scratch/now/docs/small"
 check_refused "what is there is not replaced" 3 'docs/small: .*--overwrite' dedupfs-extract -o "$scratch/now" "$volume" docs/small
 
 archive=$scratch/archive.tar

@@ -97,6 +97,26 @@ if command -v restic >/dev/null; then
   same_archive "with all that restic keeps" "$scratch/first" "$mnt/in/laptop-$id/source"
   taken=$(date -u -d '2024-03-01 02:00:00' +%Y-%m-%d_%H-%M-%S)
   check "there is a snapshot with its date" test -e "$mnt/.snapshots/${taken}_laptop-$id/in/laptop-$id/source/file"
+
+  # What is left after a disaster: a disk that is mounted read-only, and one pack of many that is damaged.
+  mkdir "$scratch/many"
+  for number in $(seq 40); do noise "$number" 400000 >"$scratch/many/f$number"; done
+  (cd "$scratch" && restic backup -q -r "$scratch/restic" --host prod/db many) >"$scratch/restic.log" 2>&1 ||
+    fail "a restic repository" "$(tail -n 2 "$scratch/restic.log")"
+  pack=$(find "$scratch/restic/data" -type f -printf '%s %p\n' | sort -n | tail -n 1 | cut -d' ' -f2-)
+  chmod u+w "$pack"
+  head -c 8 /dev/zero | dd of="$pack" bs=1 seek=5000 conv=notrunc status=none
+  if is_root; then
+    mkdir "$scratch/read-only"
+    mount --bind "$scratch/restic" "$scratch/read-only" && mount -o remount,ro,bind "$scratch/read-only"
+  else
+    ln -s restic "$scratch/read-only"
+  fi
+  check_refused "a damaged archive counts as failed" 3 'restic ended with status 1, warnings; --accept-warnings takes it' \
+    dedupfs-import restic "$scratch/read-only" --into "$mnt/in"
+  check "and is kept if that is wished, from a disk that cannot be written to" eval \
+    'dedupfs-import restic "$scratch/read-only" --into "$mnt/in" --accept-warnings 2>"$scratch/said" && grep -q "^imported, with warnings: prod_db-" "$scratch/said"'
+  check "with all that could be read" test "$(find "$mnt/in" -path '*/prod_db-*/many/f*' -size 400000c | wc -l)" -ge 30
 else
   skip "restic" "the package restic is not installed"
 fi

@@ -132,7 +132,7 @@ if is_root; then
   check "with snapshots=visible others enter" read_old
   remount snapshots=hidden
   check_refused "with snapshots=hidden nobody does" 1 'no such file' cat "$mnt/.snapshots/monday/d/below/short"
-  check_refused "the name stays taken" 1 'exists' mkdir "$mnt/.snapshots"
+  check "and the name is free" eval 'mkdir "$mnt/.snapshots" && rmdir "$mnt/.snapshots"'
   check "snapshots are listed" eval 'names "$mnt" | grep -q monday'
   remount noallow_other
   check "where others cannot reach the mount, its user enters" cat "$mnt/.snapshots/monday/d/below/short"

@@ -125,6 +125,25 @@ TEST_F(S3BucketTest, PutsWhatIsRemovedMeanwhile) {
   EXPECT_EQ(put("a", "x").value(), Put::kMade);
 }
 
+// What counts as stored may be the only copy soon.
+TEST_F(S3BucketTest, BelievesOnlyAnAnswerThatSaysThatAnObjectIsStored) {
+  begin_with({"PUT:1:200=InternalError"});
+  EXPECT_EQ(put("a", "x").value(), Put::kMade);
+  EXPECT_EQ(server->count("PUT"), 2) << "an error behind a status of success";
+  for (const std::string status : {"202", "204", "206"}) {
+    SCOPED_TRACE(status);
+    begin_with({"PUT:1:claims=" + status});
+    EXPECT_EQ(put("a", "x").value(), Put::kMade) << "the next try";
+    begin_with({"PUT:*:says=" + status});
+    EXPECT_EQ(put("a", "x").value(), Put::kSame) << "the store has it";
+    begin_with({"PUT:*:claims=" + status});
+    const auto done = put("a", "x");
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code(), ErrorCode::kIo);
+    EXPECT_THAT(done.error().message(), AllOf(HasSubstr("HTTP status " + status), HasSubstr("not there")));
+  }
+}
+
 TEST_F(S3BucketTest, EndsWithinItsPatienceAndSaysWhatItTried) {
   begin_with({"PUT:*:500=InternalError"});
   settings_.patience = 300ms;

@@ -41,7 +41,7 @@ DEFAULTS = {
     #   drop (closes without an answer), lose (does it, and closes without an answer), cut (half of the body), flip (a bit of the body),
     #   part (of another place than was asked for), short (a byte less than was asked for), whole (no ranges), endless (a body without end),
     #   headers (without end), stall (a byte of the body, and nothing more), silent (not even that), redirect (to /-/trap),
-    #   later (503 with Retry-After), page (a web page that says 404)
+    #   later (503 with Retry-After), page (a web page that says 404), claims=204 (does nothing, and answers that), says=204 (does it, and answers that)
     "faults": [],
     "delay_ms": 0,               # before each answer, as if the store were far away
     "page": 1000,                # of a listing
@@ -186,6 +186,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if fault == "lose":
             self.close_connection = True
             return None
+        if fault and fault.startswith("says="):
+            return self.answer(int(fault.removeprefix("says=")), b"")
         if fault == "flip" and body:
             body = bytes([body[0] ^ 1]) + body[1:]
         return self.answer(status, body, headers, cut=fault == "cut", stall=fault == "stall")
@@ -224,6 +226,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.answer(503, b"", {"Retry-After": "1"})
         elif fault == "page":
             self.answer(404, b"<html><body>Not here</body></html>", {"Content-Type": "text/html"})
+        elif fault and fault.startswith("claims="):
+            self.answer(int(fault.removeprefix("claims=")), b"")
         elif fault in ("endless", "headers"):
             self.close_connection = True
             self.wfile.write(b"HTTP/1.1 200 OK\r\n" + (b"\r\n" if fault == "endless" else b""))

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <tuple>
 
 #include "fs/test_filesystem.h"
 #include "support/files.h"
@@ -85,20 +86,67 @@ TEST_F(BackupRepositories, NameTheSnapshotsOfResticAfterHostAndId) {
 TEST_F(BackupRepositories, SayTheSizeOfAnArchive) {
   pretend("borg", "[ \"$*\" = 'info --json ::old' ] && echo '{\"archives\": [{\"stats\": {\"original_size\": 77}}]}'");
   pretend("restic", "[ \"$*\" = 'stats --json --mode restore-size a1' ] && echo '{\"total_size\": 78}'");
-  const BackupArchive archive{.id = "a1", .name = "old"};
+  const BackupArchive archive{.id = "a1", .name = "old", .asked_by = "old"};
 
   EXPECT_EQ(value_of(BackupRepository::make("borg", "/repo")->size_of(archive)), 77);
   EXPECT_EQ(value_of(BackupRepository::make("restic", "/repo")->size_of(archive)), 78);
 }
 
 TEST_F(BackupRepositories, RestoreIntoAFolder) {
-  const BackupArchive archive{.id = "a1", .name = "-old"};
+  const BackupArchive archive{.id = "a1", .name = "-old", .asked_by = "-old"};
 
   const ChildSettings borg = BackupRepository::make("borg", "/repo")->restore_to("/stage", archive);
   EXPECT_THAT(borg.command, ElementsAre("borg", "extract", "--numeric-ids", "--sparse", "::-old"));
   EXPECT_EQ(borg.folder, "/stage");
   const ChildSettings restic = BackupRepository::make("restic", "/repo")->restore_to("/stage", archive);
   EXPECT_THAT(restic.command, ElementsAre("restic", "restore", "a1", "--target", "/stage"));
+}
+
+TEST_F(BackupRepositories, ThatCannotBeWrittenToGetNoLock) {
+  pretend("restic", "[ \"$*\" = '--no-lock snapshots --json' ] && echo '[]'");
+  pretend_borg("[ \"$*\" = 'list --bypass-lock --json' ] && echo '{\"archives\": []}'");
+  for (const char* const kind : {"borg", "restic"})
+    EXPECT_TRUE(ok(BackupRepository::make(kind, "/repo", /*locks=*/false)->archives())) << kind;
+  if (::geteuid() == 0) GTEST_SKIP() << "root may write to every folder";
+  const Path repository = folder_with({{"config", "\x9d\xff"}, {"keys/", ""}, {"snapshots/", ""}});
+  std::filesystem::permissions(repository, std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
+  EXPECT_TRUE(ok(BackupRepository::make("restic", repository)->archives()));
+}
+
+TEST_F(BackupRepositories, GiveNamesThatAFolderCanHave) {
+  pretend("restic",
+          "echo '[{\"time\": \"2024-03-01T03:00:00Z\", \"hostname\": \"prod/db\", \"id\": \"0123456789abcdef\"}]'");
+  const auto archives = value_of(BackupRepository::make("restic", "/repo")->archives());
+  ASSERT_EQ(archives.size(), 1);
+  EXPECT_EQ(archives[0].name, "prod_db-01234567-01234567");
+
+  const std::string longest(230, 'x');
+  pretend_borg(
+      "echo '{\"archives\": ["
+      "{\"id\": \"a123456789\", \"name\": \".hidden\", \"start\": \"2024-03-01T02:00:00\"},"
+      "{\"id\": \"b123456789\", \"name\": \"" +
+      longest + "\", \"start\": \"2024-03-02T02:00:00\"}]}'");
+  const auto of_borg = value_of(BackupRepository::make("borg", "/repo")->archives());
+  ASSERT_EQ(of_borg.size(), 2);
+  EXPECT_EQ(of_borg[0].name, "_hidden-a1234567");
+  EXPECT_EQ(of_borg[1].name, longest.substr(0, 200) + "-b1234567");
+  EXPECT_THAT(BackupRepository::make("borg", "/repo")->restore_to("/stage", of_borg[0]).command,
+              testing::Contains("::.hidden"));
+}
+
+TEST_F(BackupRepositories, TakeNoAnswerThatIsNested) {
+  pretend_borg("head -c 1000000 /dev/zero | tr '\\0' '['");
+  const auto archives = BackupRepository::make("borg", "/repo")->archives();
+  ASSERT_FALSE(archives);
+  EXPECT_THAT(archives.error().message(), HasSubstr("depth"));
+}
+
+TEST_F(BackupRepositories, TellWarningsFromFailures) {
+  for (const auto& [kind, status, is_warning] :
+       {std::tuple("borg", 1, true), std::tuple("borg", 2, false), std::tuple("borg", 99, false),
+        std::tuple("borg", 100, true), std::tuple("borg", 127, true), std::tuple("borg", 128, false),
+        std::tuple("restic", 1, true), std::tuple("restic", 12, false), std::tuple("restic", 130, false)})
+    EXPECT_EQ(BackupRepository::make(kind, "/repo")->is_warning(status), is_warning) << kind << ' ' << status;
 }
 
 TEST_F(BackupRepositories, BelieveNothingThatTheProgramsSay) {

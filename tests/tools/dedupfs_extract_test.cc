@@ -71,6 +71,10 @@ TEST_F(RunExtract, AFolderIsInNoStore) {
 
 TEST_F(RunExtract, DoesNotReplaceWhatIsThere) {
   run({"docs", "-o", out_});
+  const Outcome same = run({"docs", "-o", out_});
+  EXPECT_EQ(same.exit_code, 0);
+  EXPECT_THAT(same.err, HasSubstr("there already"));
+  overwrite(std::filesystem::path(out_) / "docs/letter", "mine");
 
   const Outcome again = run({"docs", "-o", out_});
   EXPECT_EQ(again.exit_code, 3);
@@ -119,8 +123,11 @@ TEST_F(RunExtract, JsonSaysWhatWasTaken) {
   EXPECT_EQ(keys_missing_in(manual_text("dedupfs-extract.1"), json), "");
 
   const auto again = nlohmann::json::parse(run({"docs", "-o", out_, "--json"}).out);
-  EXPECT_EQ(again.at("refused"), 1);
-  EXPECT_EQ(again.at("failures").at(0).at("path"), "docs/letter");
+  EXPECT_EQ(again.at("already_there"), 1);
+  overwrite(std::filesystem::path(out_) / "docs/letter", "mine");
+  const auto refused = nlohmann::json::parse(run({"docs", "-o", out_, "--json"}).out);
+  EXPECT_EQ(refused.at("refused"), 1);
+  EXPECT_EQ(refused.at("failures").at(0).at("path"), "docs/letter");
   EXPECT_EQ(run({"--tar", "--json"}).exit_code, 1) << "the output is the archive";
 }
 

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -74,6 +76,15 @@ TEST_F(VolumeKeyTest, OneSourceOfAPassphraseIsEnough) {
   const Outcome refused = mount(volume_, "passphrase_command=true,key_file=" + first_);
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.err, HasSubstr("give one of -o key_file"));
+}
+
+TEST_F(VolumeKeyTest, AKeyFileOfWindowsGetsAHint) {
+  const std::string file = folder_.path() / "windows";
+  std::ofstream(file) << "passphrase\r\n";
+  std::filesystem::permissions(file, std::filesystem::perms::owner_read);
+  const Outcome refused = outcome_of(run_stat, {"--key-file", file, volume_});
+  EXPECT_NE(refused.exit_code, 0);
+  EXPECT_THAT(refused.err, HasSubstr("CR LF"));
 }
 
 // A tool ignores SIGPIPE, so that its work goes on when nobody reads its output. The command is not to inherit that.

@@ -161,6 +161,7 @@ class Extraction {
   Result<void> settle(const ExtractEntry& entry, const Result<Taken>& taken, const EntrySource& source) {
     if (!taken) return fail(entry.path, taken.error(), source);
     ++totals_.entries;
+    if (taken->was_there) ++totals_.already_there;
     if (!taken->lacks.empty())
       DEDUPFS_TRY(fail(entry.path, Error{ErrorCode::kUnsupported, "it is there without " + taken->lacks}, source));
     if (!observer_.goes_on(totals_)) return Error{ErrorCode::kInterrupted, "stopped"};

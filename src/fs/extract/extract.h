@@ -25,10 +25,11 @@ struct ExtractRequest {
 };
 
 struct ExtractTotals {
-  std::uint64_t entries = 0;  // that were taken
-  std::uint64_t bytes = 0;    // of content
-  std::uint64_t damaged = 0;  // that could not be read from the volume
-  std::uint64_t refused = 0;  // that the sink could not take
+  std::uint64_t entries = 0;        // that were taken
+  std::uint64_t already_there = 0;  // of these
+  std::uint64_t bytes = 0;          // of content
+  std::uint64_t damaged = 0;        // that could not be read from the volume
+  std::uint64_t refused = 0;        // that the sink could not take
 };
 
 class ExtractObserver {

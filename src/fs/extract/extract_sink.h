@@ -20,9 +20,10 @@ struct ExtractEntry {
   bool is_asked_for = true;  // false: a folder above what was asked for
 };
 
-// What an entry did not get, though it is there with its content: attributes that the place cannot hold, in words. Empty: nothing.
 struct Taken {
-  std::string lacks;
+  std::string
+      lacks;  // though it is there with its content: attributes that the place cannot hold, in words. Empty: nothing
+  bool was_there = false;  // as an extraction that was stopped has left it
 };
 
 class ExtractSink {

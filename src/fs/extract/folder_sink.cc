@@ -65,6 +65,26 @@ bool FolderSink::is_there(const std::string& name) const {
   return ::fstatat(top(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+// Of an extraction that was stopped: it has put there only what was whole.
+Result<bool> FolderSink::has_already(const ExtractEntry& entry, EntrySource& source) const {
+  const Attributes& wanted = entry.attributes;
+  struct stat there {};
+  if (overwrites_ || ::fstatat(top(), entry.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0) return false;
+  if (type_bits(there.st_mode) != type_bits(wanted.mode)) return false;
+  if (is_symlink(wanted.mode)) {
+    DEDUPFS_ASSIGN(const std::string target, source.symlink_target());
+    std::string target_there(target.size() + 1, '\0');
+    const ssize_t length = ::readlinkat(top(), entry.name.c_str(), target_there.data(), target_there.size());
+    return length >= 0 && target_there.substr(0, static_cast<std::size_t>(length)) == target;
+  }
+  if (is_device(wanted.mode)) return there.st_rdev == static_cast<dev_t>(wanted.device);
+  if (!is_regular(wanted.mode)) return true;
+  // Some disks have whole seconds.
+  const bool has_time = there.st_mtim.tv_sec == wanted.mtime.seconds &&
+                        (there.st_mtim.tv_nsec == 0 || there.st_mtim.tv_nsec == timespec_of(wanted.mtime).tv_nsec);
+  return has_time && static_cast<std::uint64_t>(there.st_size) == wanted.size;
+}
+
 template <class Make>
 Result<std::string> FolderSink::make_beside(const std::string& name, const Make& make_it) {
   if (!overwrites_ && is_there(name)) return in_the_way();
@@ -118,6 +138,8 @@ Result<Taken> FolderSink::end_folder(const ExtractEntry& folder, EntrySource& so
 }
 
 Result<Taken> FolderSink::put(const ExtractEntry& entry, EntrySource& source) {
+  DEDUPFS_ASSIGN(const bool is_done, has_already(entry, source));
+  if (is_done) return Taken{.lacks = {}, .was_there = true};
   return checked(is_regular(entry.attributes.mode) ? put_file(entry, source) : put_special(entry, source));
 }
 
@@ -207,6 +229,12 @@ Result<UniqueFd> FolderSink::open_parent(const std::string& path) const {
 Result<void> FolderSink::put_link(const ExtractEntry& entry, const std::string& first) {
   DEDUPFS_ASSIGN(const UniqueFd parent, open_parent(first));
   const std::string name = first.substr(first.rfind('/') + 1);
+  struct stat other {};
+  struct stat there {};
+  const bool is_done = !overwrites_ && ::fstatat(parent.get(), name.c_str(), &other, AT_SYMLINK_NOFOLLOW) == 0 &&
+                       ::fstatat(top(), entry.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+                       other.st_ino == there.st_ino && other.st_dev == there.st_dev;
+  if (is_done) return {};
   DEDUPFS_ASSIGN(const std::string beside, checked(make_beside(entry.name, [&](const char* new_name) {
                    return ::linkat(parent.get(), name.c_str(), top(), new_name, 0) == 0;
                  })));

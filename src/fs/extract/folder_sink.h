@@ -26,8 +26,10 @@ namespace dedupfs {
 class FolderSink final : public ExtractSink {
  public:
   struct Settings {
-    Path folder;                 // made if it is not there; a symbolic link here is followed
-    bool overwrites = false;     // replaces files that are there. Otherwise these are errors. Folders are merged
+    Path folder;  // made if it is not there; a symbolic link here is followed
+    // Replaces files that are there. Otherwise these stay: one that has the type, size and time of modification of the entry counts as taken, all
+    // others are errors. Folders are merged.
+    bool overwrites = false;
     bool keeps_damaged = false;  // what can be read of a damaged file stays, as NAME.damaged, with holes for the rest
     bool is_root = false;
   };
@@ -49,6 +51,7 @@ class FolderSink final : public ExtractSink {
   FolderSink(UniqueFd folder, const Settings& settings);
   int top() const { return folders_.back().fd.get(); }
   bool is_there(const std::string& name) const;
+  Result<bool> has_already(const ExtractEntry& entry, EntrySource& source) const;
   // Makes an entry beside the place of `name`, by make_it(its name for now), and gives that name.
   template <class Make>
   Result<std::string> make_beside(const std::string& name, const Make& make_it);

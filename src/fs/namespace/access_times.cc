@@ -21,18 +21,19 @@ bool needs_new_atime(const Attributes& attributes, const Timestamp& now, Filesys
 
 }  // namespace
 
-void AccessTimes::note(const InodePtr& inode) {
-  if (policy_ == FilesystemOptions::Atime::kNever || !transactions_.check_writable(inode->number)) return;
+bool AccessTimes::note(const InodePtr& inode) {
+  if (policy_ == FilesystemOptions::Atime::kNever || !transactions_.check_writable(inode->number)) return false;
   const Timestamp now = Timestamp::now();
   {
     const MutexLock lock(inode->mutex);
-    if (!needs_new_atime(inode->record.attributes, now, policy_)) return;
+    if (!needs_new_atime(inode->record.attributes, now, policy_)) return false;
   }
   const Transactions::Change change(transactions_);
   const MutexLock lock(inode->mutex);
-  if (inode->unlinked) return;
+  if (inode->unlinked) return false;
   inode->record.attributes.atime = now;
   put_record(metadata_, *inode);
+  return true;
 }
 
 }  // namespace dedupfs

@@ -16,8 +16,8 @@ class AccessTimes {
   AccessTimes(Metadata& metadata, Transactions& transactions, FilesystemOptions::Atime policy)
       : metadata_(metadata), transactions_(transactions), policy_(policy) {}
 
-  // Notes a read of the inode. Does nothing if the inode cannot be changed.
-  void note(const InodePtr& inode);
+  // Notes a read of the inode. False: nothing changed, by the policy, or since the inode cannot be changed.
+  bool note(const InodePtr& inode);
 
  private:
   Metadata& metadata_;

@@ -93,7 +93,7 @@ class Clones::Cloning {
     const NameLocks::Exclusive name_lock(clones_.names_, parent);
     DEDUPFS_ASSIGN(const InodePtr source, clones_.table_.get(from));
     DEDUPFS_ASSIGN(const auto existing, clones_.entries_.find(parent, name));
-    if (existing || is_snapshots_entry(parent, name))
+    if (existing || clones_.entries_.is_taken_by_snapshots(parent, name))
       return Error{ErrorCode::kExists, fmt::format("'{}' is there already", name)};
     if (const auto twin = links_.find(from); twin != links_.end()) return add_link(*directory, twin->second, name);
 

@@ -16,16 +16,21 @@
 #include "fs/format/types.h"
 #include "fs/inodes/inode_table.h"
 #include "fs/inodes/orphan_reaper.h"
+#include "fs/snapshots/snapshots_directory.h"
 #include "store/metadata/metadata.h"
 
 namespace dedupfs {
 
 class DirectoryEntries {
  public:
-  DirectoryEntries(Metadata& metadata, InodeTable& table, OrphanReaper& reaper)
-      : metadata_(metadata), table_(table), reaper_(reaper) {}
+  DirectoryEntries(Metadata& metadata, InodeTable& table, OrphanReaper& reaper, const SnapshotsDirectory& snapshots)
+      : metadata_(metadata), table_(table), reaper_(reaper), snapshots_(snapshots) {}
 
   static Result<void> check_new_name(std::string_view name);
+  // The name of the directory of snapshots, which is not among the entries. Where nobody sees snapshots it is a name like all others.
+  bool is_taken_by_snapshots(InodeNumber parent, std::string_view name) const {
+    return is_snapshots_entry(parent, name) && !snapshots_.is_hidden();
+  }
 
   Result<std::optional<Dirent>> find(InodeNumber parent, std::string_view name) const;
   // The inode that an entry leads to. kCorruption if it does not exist.
@@ -53,6 +58,7 @@ class DirectoryEntries {
   Metadata& metadata_;
   InodeTable& table_;
   OrphanReaper& reaper_;
+  const SnapshotsDirectory& snapshots_;
 };
 
 }  // namespace dedupfs

@@ -46,6 +46,11 @@ void Files::release(InodeNumber number, bool was_writer) {
   }
 }
 
+bool Files::note_opened_for_reading(InodeNumber number) {
+  const Result<InodePtr> inode = table_.get_file(number);
+  return inode && access_times_.note(*inode);
+}
+
 Result<std::vector<PinnedBytes>> Files::read(InodeNumber number, std::uint64_t offset, std::size_t length,
                                              AccessTime atime) {
   DEDUPFS_ASSIGN(const InodePtr inode, table_.get_file(number));

@@ -49,6 +49,7 @@ class Files {
   // As the functions of Filesystem.
   Result<void> open(InodeNumber number, bool truncate, const Caller& caller);
   void release(InodeNumber number, bool was_writer);
+  bool note_opened_for_reading(InodeNumber number);
   Result<std::vector<PinnedBytes>> read(InodeNumber number, std::uint64_t offset, std::size_t length, AccessTime atime);
   void prefetch(InodeNumber number, std::uint64_t offset, std::uint64_t length);
   Result<void> write(InodeNumber number, std::uint64_t offset, ByteSpan bytes, const Caller& caller,

@@ -180,6 +180,10 @@ Result<void> Filesystem::open_file(InodeNumber inode, bool truncate, const Calle
   return parts_->files.open(inode, truncate, caller);
 }
 
+bool Filesystem::note_opened_for_reading(InodeNumber inode) {
+  return parts_->files.note_opened_for_reading(inode);
+}
+
 void Filesystem::release_file(InodeNumber inode, bool was_writer) {
   parts_->files.release(inode, was_writer);
 }

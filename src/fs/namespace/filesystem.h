@@ -104,6 +104,8 @@ class Filesystem {
   Result<void> check_writable(InodeNumber inode) const;
   Result<void> open_file(InodeNumber inode, bool truncate, const Caller& caller);  // counts an opening
   void release_file(InodeNumber inode, bool was_writer);                           // starts to store written data
+  // What a cache above has of the file is read without a call of read(). So an opening for it counts as a read. True: the access time changed.
+  bool note_opened_for_reading(InodeNumber inode);
   using AccessTime = dedupfs::AccessTime;
   Result<std::vector<PinnedBytes>> read(InodeNumber inode, std::uint64_t offset, std::size_t length,
                                         AccessTime atime = AccessTime::kByPolicy);

@@ -64,7 +64,7 @@ FilesystemParts::FilesystemParts(std::unique_ptr<Volume> its_volume, std::unique
                snapshots_directory),
       access_times(volume->metadata(), transactions, options.atime),
       xattrs(volume->metadata(), table, transactions, space),
-      entries(volume->metadata(), table, orphans),
+      entries(volume->metadata(), table, orphans, snapshots_directory),
       maker(volume->metadata(), table, *numbers, xattrs),
       name_space(volume->metadata(), table, names, entries, references, maker, transactions, space, quota_guard,
                  snapshots_directory, access_times),

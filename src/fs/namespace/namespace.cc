@@ -14,12 +14,6 @@ Error not_found(InodeNumber parent, std::string_view name) {
   return {ErrorCode::kNotFound, "no '" + std::string(name) + "' in directory " + std::to_string(parent)};
 }
 
-Error not_removable(InodeNumber parent, std::string_view name) {
-  if (is_snapshots_entry(parent, name))
-    return {ErrorCode::kNotPermitted, "'" + std::string(name) + "' is where the snapshots are"};
-  return not_found(parent, name);
-}
-
 Error exists(std::string_view name) {
   return {ErrorCode::kExists, "'" + std::string(name) + "' is there already"};
 }
@@ -57,8 +51,7 @@ Result<Attributes> Namespace::lookup(InodeNumber parent, std::string_view name) 
   // Held until the reference is counted: an unlink at the same time must not find the inode without a holder.
   const NameLocks::Shared lock(names_, parent);
   DEDUPFS_ASSIGN(const std::optional<Dirent> entry, entries_.find(parent, name));
-  if (!entry && is_snapshots_entry(parent, name) && !snapshots_directory_.is_hidden())
-    return reference_by_number(kSnapshotsInode);
+  if (!entry && entries_.is_taken_by_snapshots(parent, name)) return reference_by_number(kSnapshotsInode);
   if (!entry) return not_found(parent, name);
   DEDUPFS_ASSIGN(const InodePtr inode, entries_.target_of(parent, name, *entry));
   return references_.add(*inode, parent, name);
@@ -83,7 +76,7 @@ Result<Attributes> Namespace::make(InodeNumber parent, std::string_view name, In
   const bool makes_directory = is_directory(record.attributes.mode);
   if (makes_directory) DEDUPFS_TRY(check_takes_subdirectory(*directory));
   DEDUPFS_ASSIGN(const std::optional<Dirent> existing, entries_.find(parent, name));
-  if (existing || is_snapshots_entry(parent, name)) return exists(name);
+  if (existing || entries_.is_taken_by_snapshots(parent, name)) return exists(name);
 
   const Timestamp now = Timestamp::now();
   DEDUPFS_ASSIGN(const InodePtr inode, maker_.make(*directory, std::move(record), caller, now));
@@ -177,7 +170,7 @@ Result<Attributes> Namespace::make_link(InodeNumber number, InodeNumber parent, 
   if (attributes.links >= kMaxLinks)
     return Error{ErrorCode::kTooManyLinks, "inode " + std::to_string(number) + " has too many links"};
   DEDUPFS_ASSIGN(const std::optional<Dirent> existing, entries_.find(parent, name));
-  if (existing || is_snapshots_entry(parent, name)) return exists(name);
+  if (existing || entries_.is_taken_by_snapshots(parent, name)) return exists(name);
   DEDUPFS_TRY(QuotaGuard::check_same_tree(*directory, *inode));
   if (was_unnamed) {
     if (!table_.name_unnamed(number)) return deleted(number);  // its last holder has gone since
@@ -210,7 +203,9 @@ Result<void> Namespace::remove(InodeNumber parent, std::string_view name, Remove
   const NameLocks::Exclusive name_lock(names_, parent);
   DEDUPFS_ASSIGN(const InodePtr directory, table_.get_directory(parent));
   DEDUPFS_ASSIGN(const std::optional<Dirent> entry, entries_.find(parent, name));
-  if (!entry) return not_removable(parent, name);
+  if (!entry && entries_.is_taken_by_snapshots(parent, name))
+    return Error{ErrorCode::kNotPermitted, "'" + std::string(name) + "' is where the snapshots are"};
+  if (!entry) return not_found(parent, name);
   DEDUPFS_ASSIGN(const InodePtr inode, entries_.target_of(parent, name, *entry));
   const InodeLocks inode_locks(*directory, *inode);
   const bool removes_directory = is_directory(inode->record.attributes.mode);

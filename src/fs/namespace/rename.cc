@@ -129,8 +129,8 @@ Result<bool> Renames::rename_if_checked(Request& request, Ancestry* ancestry) {
   DEDUPFS_ASSIGN(to.directory, table_.get_directory(new_parent));
   DEDUPFS_ASSIGN(from.entry, entries_.find(old_parent, old_name));
   DEDUPFS_ASSIGN(to.entry, entries_.find(new_parent, new_name));
-  if ((!from.entry && is_snapshots_entry(old_parent, old_name)) ||
-      (!to.entry && is_snapshots_entry(new_parent, new_name)))
+  if ((!from.entry && entries_.is_taken_by_snapshots(old_parent, old_name)) ||
+      (!to.entry && entries_.is_taken_by_snapshots(new_parent, new_name)))
     return Error{ErrorCode::kNotPermitted, "'" + std::string(kSnapshotsName) + "' is where the snapshots are"};
   if (!from.entry) return Error{ErrorCode::kNotFound, "no '" + std::string(old_name) + "' to rename"};
   if (to.entry && !may_replace(mode) && !request.exchanges())

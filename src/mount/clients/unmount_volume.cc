@@ -43,7 +43,7 @@ class Unmounting {
     if (!request_.patience.say) request_.patience.say = [](const std::string& line) { std::cerr << line << std::endl; };
   }
 
-  Result<void> run() {
+  Result<Unmounted> run() {
     DEDUPFS_TRY(find_mount());
     DEDUPFS_TRY(find_daemon());
     UniqueFd process;
@@ -55,9 +55,14 @@ class Unmounting {
       process = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, daemon_->daemon_pid(), 0)));
       DEDUPFS_TRY(send_await_unmount(*daemon_));
     }
-    DEDUPFS_TRY(unmount_or_protect());
+    DEDUPFS_ASSIGN(const bool is_gone, unmount_or_protect());
+    if (!is_gone) return Unmounted();
     step(entry_.mountpoint.string() + " is unmounted");
-    if (request_.mode == UnmountMode::kLazy || is_still_mounted_elsewhere()) return {};
+    if (request_.mode == UnmountMode::kLazy) return Unmounted();
+    if (Unmounted unmounted{.elsewhere = other_place()}; unmounted.elsewhere) {
+      if (lacks_commit_) return not_certain("its daemon could not store them");
+      return unmounted;
+    }
     auto closed = daemon_ ? await_daemon(process) : await_lock();
     if (!closed && closed.error().code() != ErrorCode::kInterrupted)
       return Error{ErrorCode::kInterrupted, closed.error().message()};  // it is unmounted all the same
@@ -65,7 +70,8 @@ class Unmounting {
     if (closed && landed_bytes_ >= kLandedToMention)
       say(fmt::format("{} of new data is not settled yet: it gets smaller by dedupfs-gc --settle {}",
                       human_size(landed_bytes_), entry_.source));
-    return closed;
+    if (!closed) return closed.error();
+    return Unmounted();
   }
 
  private:
@@ -91,14 +97,13 @@ class Unmounting {
     return {};
   }
 
-  bool is_still_mounted_elsewhere() const {
+  std::optional<Path> other_place() const {
     const auto table = read_mount_table();
-    if (!table) return false;
+    if (!table) return std::nullopt;
     const auto other =
         std::ranges::find_if(*table, [this](const MountEntry& entry) { return is_same_mount(entry, entry_); });
-    if (other == table->end()) return false;
-    step("it is mounted at " + other->mountpoint.string() + ", too: its daemon goes on");
-    return true;
+    if (other == table->end()) return std::nullopt;
+    return other->mountpoint;
   }
 
   // Unmounting sends the remaining writes to the daemon. If the daemon does not take them, the system call hangs for ever.
@@ -113,10 +118,13 @@ class Unmounting {
     return Error{is_there ? ErrorCode::kBusy : ErrorCode::kInterrupted, done.error().message()};
   }
 
-  Result<void> unmount_or_protect() const {
+  // False: it is read-only now.
+  Result<bool> unmount_or_protect() const {
     Result<void> result = unmount_in_time();
-    if (result || !request_.read_only_on_failure || result.error().code() == ErrorCode::kInterrupted) return result;
-    return remount_read_only(entry_);
+    if (result) return true;
+    if (!request_.read_only_on_failure || result.error().code() == ErrorCode::kInterrupted) return result.error();
+    DEDUPFS_TRY(remount_read_only(entry_));
+    return false;
   }
 
   // ------------------------------------------------------------ the daemon
@@ -176,8 +184,11 @@ class Unmounting {
     return synced ? Result<void>() : not_durable(synced.error());
   }
 
-  Result<void> not_durable(const Error& error) const {
-    if (request_.mode == UnmountMode::kForce) return {};
+  Result<void> not_durable(const Error& error) {
+    if (request_.mode == UnmountMode::kForce) {
+      lacks_commit_ = true;
+      return {};
+    }
     return Error{ErrorCode::kIo, fmt::format("{} stays mounted, because its changes cannot be made durable: {} (to "
                                              "unmount anyway and lose them, use -f)",
                                              entry_.mountpoint.string(), error.message())};
@@ -290,7 +301,7 @@ class Unmounting {
 
 }  // namespace
 
-Result<void> unmount_volume(const UnmountRequest& request) {
+Result<Unmounted> unmount_volume(const UnmountRequest& request) {
   return Unmounting(request).run();
 }
 

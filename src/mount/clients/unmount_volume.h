@@ -1,7 +1,10 @@
 // Unmounts, and returns when all changes are durable, for umount.dedupfs.
 #pragma once
 
+#include <optional>
+
 #include "base/backing.h"
+#include "base/result.h"
 #include "mount/system/patience.h"
 #include "mount/system/unmount.h"
 
@@ -15,8 +18,12 @@ struct UnmountRequest {
   bool verbose = false;               // tell every step
 };
 
+struct Unmounted {
+  std::optional<Path> elsewhere;  // where the same mount is bound, too: its daemon goes on
+};
+
 // Commits, unmounts, and waits until the daemon has closed the volume and ended (not with kLazy, nor while the mount is bound to
-// other places). If the commit fails, the volume stays mounted, except with force.
+// another place). If the commit fails, the volume stays mounted, except with force.
 //
 // A request goes only to the daemon of this mount. The kernel's list of mounts names the user of the daemon and the device number.
 // The process behind the control socket must belong to that user or to root, and name that device number. The mount itself is not
@@ -26,6 +33,6 @@ struct UnmountRequest {
 //
 // Failure: kInterrupted: the mount is gone, but it is not certain that all is durable: the time limit passed before the volume was
 // closed, changes were lost, or nothing tells. Any other error: it is still mounted, or now read-only.
-Result<void> unmount_volume(const UnmountRequest& request);
+Result<Unmounted> unmount_volume(const UnmountRequest& request);
 
 }  // namespace dedupfs

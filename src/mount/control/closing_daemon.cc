@@ -101,6 +101,13 @@ bool ClosingDaemon::wait_for_lock() {
   return true;
 }
 
+Error with_place(const Error& busy, const Path& volume) {
+  const auto table = read_mount_table();
+  const auto mount = table ? find_dedupfs_mount(*table, canonical_or_given(volume)) : std::nullopt;
+  if (!mount) return busy;
+  return {busy.code(), fmt::format("{} (it is mounted at {})", busy.message(), mount->mountpoint.string())};
+}
+
 void await_closing_daemon(const Path& volume) {
   if (!has_no_writer(volume)) (void)ClosingDaemon(volume).wait();
 }

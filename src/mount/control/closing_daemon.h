@@ -46,13 +46,17 @@ class ClosingDaemon {
 // during this wait, but not later.
 void await_closing_daemon(const Path& volume);
 
+// The same error of a volume that is in use, with the place where it is mounted, if it is.
+Error with_place(const Error& busy, const Path& volume);
+
 // Runs `attempt` when no daemon is closing the volume any more, and returns its result.
 template <class Attempt>
 auto when_closed(const Path& volume, const Attempt& attempt) -> decltype(attempt()) {
   ClosingDaemon closing(volume);
   for (;;) {
     auto result = attempt();
-    if (result || result.error().code() != ErrorCode::kBusy || !closing.wait_for_lock()) return result;
+    if (result || result.error().code() != ErrorCode::kBusy) return result;
+    if (!closing.wait_for_lock()) return with_place(result.error(), volume);
   }
 }
 

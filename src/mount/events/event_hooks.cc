@@ -39,6 +39,21 @@ std::string distrust(const struct stat& status, const std::string& path) {
   return {};
 }
 
+// The same of a path without links and of each folder on the way to it: who can change one of them can put something else there. In a folder such as /tmp,
+// others cannot touch what is not theirs.
+std::string distrust_way(const Path& path) {
+  Path way;
+  for (const Path& part : path) {
+    way /= part;
+    struct stat status {};
+    if (::lstat(way.c_str(), &status) != 0) return fmt::format("{}: {}", way.string(), std::strerror(errno));
+    if (S_ISDIR(status.st_mode) && way != path && (status.st_mode & S_ISVTX) != 0)
+      status.st_mode &= ~mode_t{S_IWGRP | S_IWOTH};
+    if (const std::string why = distrust(status, way.string()); !why.empty()) return why;
+  }
+  return {};
+}
+
 // Standard input of a program: a file in memory, so that one that does not read it blocks nobody.
 UniqueFd file_with(const std::string& text) {
   UniqueFd file(::memfd_create("dedupfs-event", MFD_CLOEXEC));
@@ -133,23 +148,25 @@ nlohmann::json event_json(const Event& event, std::int64_t unix_seconds) {
 
 std::vector<std::string> run_event_hooks(const Path& folder, const Event& event, std::chrono::milliseconds limit,
                                          HookOutput output) {
-  struct stat status {};
-  if (::stat(folder.c_str(), &status) != 0) {
-    if (errno == ENOENT) return {};
-    return {fmt::format("{}: {}", folder.string(), std::strerror(errno))};
-  }
-  if (const std::string why = distrust(status, folder.string()); !why.empty()) return {why};
-  std::vector<std::string> names;
   std::error_code error;
-  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+  const Path real_folder = std::filesystem::canonical(folder, error);
+  if (error == std::errc::no_such_file_or_directory) return {};
+  if (error) return {folder.string() + ": " + error.message()};
+  if (const std::string why = distrust_way(real_folder); !why.empty()) return {why};
+  std::vector<std::string> names;
+  for (std::filesystem::directory_iterator entry(real_folder, error), end; !error && entry != end;
+       entry.increment(error))
     if (!is_left_out(entry->path().filename())) names.push_back(entry->path().filename());
   std::vector<std::string> failures;
-  if (error) failures.push_back(folder.string() + ": " + error.message());
+  if (error) failures.push_back(real_folder.string() + ": " + error.message());
   std::ranges::sort(names);
   for (const std::string& name : names) {
-    const std::string program = folder / name;
-    if (::stat(program.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || (status.st_mode & 0111) == 0) continue;
-    std::string failure = distrust(status, program);
+    std::error_code gone;
+    const Path program = std::filesystem::canonical(real_folder / name, gone);  // what is judged is what is run
+    struct stat status {};
+    if (gone || ::lstat(program.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || (status.st_mode & 0111) == 0)
+      continue;
+    std::string failure = distrust_way(program);
     if (failure.empty()) failure = run_one(program, event, limit, output);
     if (!failure.empty()) failures.push_back(std::move(failure));
   }

@@ -20,8 +20,8 @@ namespace dedupfs {
 // Where the standard output of the programs goes: that of this process may be for something else.
 enum class HookOutput { kStandardOutput, kStandardError };
 
-// A line for each failure. A missing folder is none. Not run, and a failure: files that others than root or this user can change, if
-// they are executable; the same for the folder. Skipped: files that are not executable, and names that are hidden or end in '~' or
+// A line for each failure. A missing folder is none. Links are followed first. Not run, and a failure: an executable file that others than root or this
+// user can change, itself or a folder on the way to it; the same for the folder. A program that made a session of its own outlives the limit. Skipped: files that are not executable, and names that are hidden or end in '~' or
 // as files of dpkg and rpm do.
 std::vector<std::string> run_event_hooks(const Path& folder, const Event& event, std::chrono::milliseconds limit,
                                          HookOutput output = HookOutput::kStandardOutput);

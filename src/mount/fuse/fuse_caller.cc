@@ -4,6 +4,7 @@
 #include <linux/capability.h>
 
 #include <algorithm>
+#include <csignal>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -51,6 +52,32 @@ std::optional<ProcessRights> rights_of_thread(pid_t thread) {
   std::optional<ProcessRights> rights = parse_process_status(status);
   if (rights && rights->fsetid) rights->fsetid = id_map(name) == id_map("self");
   return rights;
+}
+
+bool says_killed(std::istream& status) {
+  std::uint64_t pending = 0;  // of the thread and of its process
+  std::uint64_t kept = 0;     // blocked, ignored or handled
+  for (std::string line; std::getline(status, line);) {
+    std::istringstream fields(line);
+    std::string name;
+    std::uint64_t signals = 0;
+    fields >> name >> std::hex >> signals;
+    if (!fields) continue;
+    if (name == "SigPnd:" || name == "ShdPnd:") pending |= signals;
+    if (name == "SigBlk:" || name == "SigIgn:" || name == "SigCgt:") kept |= signals;
+  }
+  constexpr auto bit_of = [](int signal) { return std::uint64_t{1} << (signal - 1); };
+  // The kernel makes SIGKILL of all that end a process, but for those that leave an image of it.
+  constexpr std::uint64_t kWithImage = bit_of(SIGQUIT) | bit_of(SIGILL) | bit_of(SIGTRAP) | bit_of(SIGABRT) |
+                                       bit_of(SIGBUS) | bit_of(SIGFPE) | bit_of(SIGSEGV) | bit_of(SIGXCPU) |
+                                       bit_of(SIGXFSZ) | bit_of(SIGSYS);
+  return (pending & bit_of(SIGKILL)) != 0 || (pending & kWithImage & ~kept) != 0;
+}
+
+bool is_being_killed(pid_t thread) {
+  if (thread <= 0) return false;
+  std::ifstream status(fmt::format("/proc/{}/status", thread));
+  return says_killed(status);
 }
 
 FuseCaller::FuseCaller(fuse_req_t req) : thread_(fuse_req_ctx(req)->pid) {

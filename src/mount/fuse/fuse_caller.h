@@ -26,6 +26,11 @@ std::optional<ProcessRights> parse_process_status(std::istream& status);
 // namespace is ours.
 std::optional<ProcessRights> rights_of_thread(pid_t thread);
 
+// From the text of /proc/PID/status: whether a signal that ends the process is on its way. One that it handles, ignores or blocks is not.
+bool says_killed(std::istream& status);
+// False if that cannot be known, too.
+bool is_being_killed(pid_t thread);
+
 // The caller of a request, for as long as the request is not answered. Rights that cannot be known: root keeps set-id bits,
 // nobody else has supplementary groups.
 class FuseCaller final : public CallerRights {

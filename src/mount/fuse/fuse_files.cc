@@ -28,6 +28,8 @@ Result<OpenedFile> open_counted(fuse_req_t req, InodeNumber inode, const fuse_fi
   file.info.direct_io = mode.direct;
   // Every change of the content drops its pages at once, so they are never stale here.
   file.info.keep_cache = !handle->drops_pages && !mount.notes_every_access();
+  const bool reads = (asked.flags & O_ACCMODE) != O_WRONLY && (asked.flags & O_NOATIME) == 0;
+  if (reads && file.info.keep_cache && mount.filesystem().note_opened_for_reading(inode)) forget_attributes(req, inode);
   file.info.fh = reinterpret_cast<std::uint64_t>(handle.release());
   file.info.noflush = !writer;
   return file;
@@ -37,7 +39,8 @@ Result<OpenedFile> open_counted(fuse_req_t req, InodeNumber inode, const fuse_fi
 Result<CreatedFile> open_created(fuse_req_t req, const Attributes& made, const fuse_file_info& asked) {
   FuseMount& mount = mount_of(req);
   fuse_file_info opening = asked;
-  opening.flags &= ~O_TRUNC;  // there is nothing to cut off, and a cut would take set-id bits
+  opening.flags &= ~O_TRUNC;   // there is nothing to cut off, and a cut would take set-id bits
+  opening.flags |= O_NOATIME;  // nor has it been read
   auto file = open_counted(req, made.inode, opening, mount.opens_directly(made, asked.flags));
   if (!file) {
     mount.filesystem().forget(made.inode, 1);

@@ -33,9 +33,10 @@ inline void note_use(fuse_req_t req) {
   mount_of(req).hold_filesystem()->activity().note();
 }
 
-// For requests that may wait long.
+// For requests that may wait long. Any signal makes the kernel interrupt a request, and an answer of EINTR reaches the program whatever it has asked
+// for (SA_RESTART). On a local disk no handler interrupts a call, and programs rely on it. So only a caller that is being killed gives up.
 inline Filesystem::Cancelled is_cancelled(fuse_req_t req) {
-  return [req] { return fuse_req_interrupted(req) != 0; };
+  return [req] { return fuse_req_interrupted(req) != 0 && is_being_killed(fuse_req_ctx(req)->pid); };
 }
 
 // The kinds of answers. If the kernel does not take an answer (-ENOENT: the caller was killed), its effects are undone.
@@ -143,11 +144,16 @@ void answer(fuse_req_t req, const Result<T>& result) {
   }
 }
 
+// Makes the kernel ask for the attributes again. It drops no pages, so it does not wait.
+inline void forget_attributes(fuse_req_t req, InodeNumber inode) {
+  constexpr std::uint64_t kAttributesOnly = UINT64_MAX;
+  mount_of(req).invalidate({inode, kAttributesOnly, 0});
+}
+
 // Call it after an operation that changed content for `caller`. If set-id bits may be cleared, it makes the kernel forget the
 // attributes: after such an operation the kernel asks for sizes and times again, but not for the mode.
 inline void settle_mode(fuse_req_t req, const FuseCaller& caller, InodeNumber inode) {
-  constexpr std::uint64_t kAttributesOnly = UINT64_MAX;  // no pages, so it does not wait
-  if (caller.was_asked()) mount_of(req).invalidate({inode, kAttributesOnly, 0});
+  if (caller.was_asked()) forget_attributes(req, inode);
 }
 
 // Answers with the result of `body`: a Result of one of the types above, or of void.

@@ -72,12 +72,13 @@ Result<ContainerEvictor::Evicted> ContainerEvictor::evict_surplus(const RemoteFi
     const auto info = std::ranges::lower_bound(infos, candidate.number, {}, &ContainerInfo::id);
     candidate.is_landed = info != infos.end() && info->id == candidate.number && info->tier == ContainerTier::kLanded;
   }
+  DEDUPFS_ASSIGN(const auto bucket, containers_->open_bucket(go_on));
   std::ranges::sort(candidates, {},
                     [](const Candidate& each) { return std::tuple(each.is_landed, each.last_use, each.number); });
   for (const Candidate& candidate : candidates) {
     if (bytes_here <= most || evicted.containers == kMostInARound) break;
     DEDUPFS_TRY(go_on());
-    const auto done = evict(candidate);
+    const auto done = evict(candidate, *bucket);
     if (!done && done.error().code() == ErrorCode::kCorruption) {
       spdlog::warn("{} stays on this machine: {}", candidate.name, done.error().message());
       refused_.insert(candidate.name);
@@ -93,7 +94,7 @@ Result<ContainerEvictor::Evicted> ContainerEvictor::evict_surplus(const RemoteFi
   return evicted;
 }
 
-Result<std::uint64_t> ContainerEvictor::evict(const Candidate& candidate) {
+Result<std::uint64_t> ContainerEvictor::evict(const Candidate& candidate, Bucket& bucket) {
   DEDUPFS_ASSIGN(auto kept,
                  containers_->ranges_read(candidate.name, [&] { return read_directories(candidate.number); }));
   {
@@ -106,7 +107,7 @@ Result<std::uint64_t> ContainerEvictor::evict(const Candidate& candidate) {
   kept.push_back({.offset = candidate.bytes - std::min(candidate.bytes, kKeptEnd), .length = kKeptEnd});
   DEDUPFS_TRY(add_incompatible_feature(*volume_.folder(), kEvictionFeature));
   const EvictedRecord record{.file = *candidate.file, .kept = joined_ranges(std::move(kept), candidate.bytes)};
-  DEDUPFS_TRY(containers_->evict(candidate.name, record));
+  DEDUPFS_TRY(containers_->evict(candidate.name, record, bucket));
   return total_length(record.kept);
 }
 

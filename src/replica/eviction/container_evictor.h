@@ -28,7 +28,7 @@ class ContainerEvictor {
     std::uint64_t containers = 0;
     std::uint64_t bytes = 0;
   };
-  // `files`: of the newest head.
+  // `files`: of the newest head. Each piece of what goes is asked for in the bucket.
   Result<Evicted> evict_surplus(const RemoteFiles& files, const GoOn& go_on);
   const EvictedContainers& containers() const { return *containers_; }
 
@@ -39,7 +39,7 @@ class ContainerEvictor {
       : volume_(volume), containers_(std::move(containers)), max_whole_bytes_(max_whole_bytes) {}
 
   // The bytes of it that stay. kNotFound: it is gone, or has grown since.
-  Result<std::uint64_t> evict(const Candidate& candidate);
+  Result<std::uint64_t> evict(const Candidate& candidate, Bucket& bucket);
   Result<void> read_directories(std::uint32_t container) const;
 
   Volume& volume_;

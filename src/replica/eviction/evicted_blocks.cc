@@ -151,9 +151,7 @@ bool EvictedContainers::is_near(const std::string& name, const Evicted& evicted,
 Result<std::shared_ptr<ObjectBlocks>> EvictedContainers::bucket() {
   const MutexLock lock(bucket_mutex_);
   if (bucket_blocks_) return bucket_blocks_;
-  DEDUPFS_ASSIGN(const RemoteRecord record, load_remote_record(*volume_));
-  DEDUPFS_ASSIGN(std::shared_ptr<Bucket> bucket, open_bucket_(record.where, {}));
-  bucket->count_in(requests_);
+  DEDUPFS_ASSIGN(std::shared_ptr<Bucket> bucket, open_bucket({}));
   bucket_blocks_ = std::make_shared<ObjectBlocks>(
       std::move(bucket), ObjectBlocks::Settings{.cache_bytes = kMemoryBytes, .parallel = parallel_});
   return bucket_blocks_;

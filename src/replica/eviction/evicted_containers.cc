@@ -260,7 +260,15 @@ Result<std::vector<FileRange>> EvictedContainers::ranges_read(const std::string&
   return std::exchange(read_, {});
 }
 
-Result<void> EvictedContainers::evict(const std::string& name, const EvictedRecord& record) {
+Result<std::unique_ptr<Bucket>> EvictedContainers::open_bucket(const GoOn& go_on) {
+  DEDUPFS_ASSIGN(const RemoteRecord record, load_remote_record(*volume_));
+  DEDUPFS_ASSIGN(auto bucket, open_bucket_(record.where, go_on));
+  bucket->count_in(requests_);
+  return bucket;
+}
+
+Result<void> EvictedContainers::evict(const std::string& name, const EvictedRecord& record, Bucket& bucket) {
+  DEDUPFS_TRY(FileInBucket(container_path(name), record.file, name).check_there(bucket));
   {
     const WriterLock lock(places_);
     if (!in_motion_.insert(name).second) return Error{ErrorCode::kBusy, name + " is being moved"};

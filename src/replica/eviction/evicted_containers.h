@@ -103,8 +103,11 @@ class EvictedContainers {
   bool is_caching() const { return is_caching_; }
   // What `read` reads of this container, whose file is here.
   Result<std::vector<FileRange>> ranges_read(const std::string& name, const std::function<Result<void>()>& read);
-  // The bucket has all of it, as `file` says, and nobody writes to it. What lies outside of `kept` goes from this machine.
-  Result<void> evict(const std::string& name, const EvictedRecord& record);
+  // The bucket has all of it, as `file` says, and nobody writes to it. What lies outside of `kept` goes from this machine, once the bucket was asked
+  // for its pieces: kCorruption if one is not there.
+  Result<void> evict(const std::string& name, const EvictedRecord& record, Bucket& bucket);
+  // For that. GoOn ends its waits.
+  Result<std::unique_ptr<Bucket>> open_bucket(const GoOn& go_on);
   // How recently it was read: larger is later, 0 never.
   std::uint64_t last_use(const std::string& name) const;
   Status status() const;

@@ -58,8 +58,8 @@ TEST_F(SamplingTest, ASampleThatIsAllHasNoMargin) {
     EXPECT_TRUE(found.is_sample_all);
     EXPECT_EQ(found.disk_bytes.margin, 0);
     EXPECT_EQ(found.distinct_bytes.margin, 0);
-    // On a slow machine there are more commits, so the log of the index is longer.
-    EXPECT_NEAR(found.disk_bytes.value, truth, 0.04 * truth);
+    // On a slow machine there are more commits, so the log of the index is longer: half a megabyte was seen.
+    EXPECT_NEAR(found.disk_bytes.value, truth, 0.1 * truth);
     EXPECT_EQ(found.sampled_bytes, found.totals.data_bytes);
   }
 }

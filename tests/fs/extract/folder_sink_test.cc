@@ -1,5 +1,6 @@
 #include "fs/extract/folder_sink.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -85,6 +86,48 @@ TEST_F(FolderSinks, ReplaceFilesOnlyIfTheyAreToldTo) {
   EXPECT_EQ(content_of(out_ / "docs/letter"), "mine");
 
   EXPECT_EQ(take_to(out_, {.paths = {"docs"}}, /*overwrites=*/true).refused, 0);
+  EXPECT_EQ(content_of(out_ / "docs/letter"), letter_text_);
+}
+
+TEST_F(FolderSinks, GoOnWhereAnotherOneWasStopped) {
+  take_to(out_, {.paths = {"docs", "pipe"}});  // the rest was not reached
+  const auto inode_before = status_of(out_ / "docs/letter").st_ino;
+
+  const ExtractTotals totals = take_to(out_);
+
+  EXPECT_EQ(totals.entries, 7);
+  EXPECT_EQ(totals.refused, 0);
+  EXPECT_EQ(totals.already_there, 3) << "a file, a symbolic link and a FIFO";
+  EXPECT_EQ(status_of(out_ / "docs/letter").st_ino, inode_before);
+  EXPECT_EQ(status_of(out_ / "twin").st_ino, inode_before) << "a further name of what was there";
+  EXPECT_EQ(take_to(out_).refused, 0) << "with all names there";
+}
+
+TEST_F(FolderSinks, TakeNoOtherFileForTheirOwn) {
+  take_to(out_);
+  struct timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, {.tv_sec = 1'000'000'000, .tv_nsec = 8}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, (out_ / "docs/letter").c_str(), times, 0), 0);
+  std::filesystem::remove(out_ / "docs/old");
+  std::filesystem::create_symlink("elsewhere", out_ / "docs/old");
+  std::filesystem::remove(out_ / "pipe");
+  overwrite(out_ / "pipe", "");
+
+  EXPECT_GE(take_to(out_).refused, 3);
+
+  for (const char* const name : {"docs/letter", "docs/old", "pipe"})
+    EXPECT_TRUE(failures_.by_path.contains(name)) << name;
+}
+
+// Whoever asks for it does not believe what is there.
+TEST_F(FolderSinks, ReplaceWhatLooksTheSameIfTheyAreToldTo) {
+  take_to(out_, {.paths = {"docs"}});
+  const auto before = status_of(out_ / "docs/letter");
+  overwrite(out_ / "docs/letter", std::string(letter_text_.size(), 'X'));
+  const struct timespec times[2] = {before.st_atim, before.st_mtim};
+  ASSERT_EQ(::utimensat(AT_FDCWD, (out_ / "docs/letter").c_str(), times, 0), 0);
+
+  EXPECT_EQ(take_to(out_, {.paths = {"docs"}}, /*overwrites=*/true).already_there, 0);
+
   EXPECT_EQ(content_of(out_ / "docs/letter"), letter_text_);
 }
 

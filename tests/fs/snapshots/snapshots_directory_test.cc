@@ -68,5 +68,25 @@ TEST(SnapshotsDirectoryAccess, MayBeHiddenFromEverybody) {
   EXPECT_TRUE(fails_with(ErrorCode::kStale, fs->lookup(node_of(1, kRootInode), ".")));
 }
 
+// Other programs keep their snapshots in folders of that name, and backups have them.
+TEST(SnapshotsDirectoryAccess, WhereItIsHiddenItsNameIsFree) {
+  FilesystemOptions options = TestFilesystem::quiet();
+  options.snapshot_access = SnapshotAccess::kHidden;
+  TestFilesystem fs(options);
+  ASSERT_TRUE(ok(fs->create_snapshot("s")));
+  const InodeNumber file = fs.make_file(kRootInode, "f", "content");
+
+  const InodeNumber own = fs.make_directory(kRootInode, ".snapshots");
+  fs.make_file(own, "1", "mine");
+  EXPECT_EQ(fs.content(value_of(fs.find(".snapshots/1"))), "mine");
+  EXPECT_TRUE(ok(fs->rename(kRootInode, ".snapshots", kRootInode, "moved", RenameMode::kNoReplace)));
+  EXPECT_TRUE(ok(fs->make_link(file, kRootInode, ".snapshots")));
+  EXPECT_TRUE(ok(fs->rename(kRootInode, "f", kRootInode, ".snapshots", RenameMode::kReplace)));
+  EXPECT_TRUE(ok(fs->unlink(kRootInode, ".snapshots")));
+  EXPECT_TRUE(fails_with(ErrorCode::kNotFound, fs->unlink(kRootInode, ".snapshots")));
+  EXPECT_TRUE(ok(fs->clone_tree(value_of(fs.find("moved")), kRootInode, ".snapshots")));
+  EXPECT_EQ(fs.content(value_of(fs.find(".snapshots/1"))), "mine");
+}
+
 }  // namespace
 }  // namespace dedupfs

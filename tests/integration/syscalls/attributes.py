@@ -66,6 +66,26 @@ def reading_with_o_noatime_leaves_the_access_time():
 
 
 @check
+def reading_from_the_page_cache_moves_an_old_access_time():
+    with opened("f", os.O_RDWR | os.O_CREAT) as fd:
+        os.write(fd, b"m" * 8192)
+    for past, changed in ((3 * 86400, 5 * 86400), (60, 30)):  # older than a day; older than the content
+        os.utime("f", (time.time() - past, time.time() - changed))
+        before = os.stat("f").st_atime
+        with opened("f", os.O_RDONLY | os.O_NOATIME) as fd:
+            os.read(fd, 10)
+        equal(os.stat("f").st_atime, before)
+        read_file("f")
+        assert os.stat("f").st_atime > time.time() - 30, past
+    os.utime("f", (time.time() - 60, time.time() - 90))
+    os.setxattr("f", "user.a", b"1")
+    read_file("f")
+    before = os.stat("f").st_atime_ns
+    read_file("f")
+    equal(os.stat("f").st_atime_ns, before)
+
+
+@check
 def extended_attributes_keep_values():
     write_file("f")
     values = {"user.empty": b"", "user.binary": bytes(range(256)), "user." + "n" * 250: b"x" * 4000}

@@ -165,6 +165,26 @@ TEST_F(EventHooks, WhatOthersCanChangeIsNotRun) {
   EXPECT_EQ(written(), "");
 }
 
+// Whoever can change a folder can exchange what lies in it.
+TEST_F(EventHooks, WhatLiesInAFolderThatOthersCanChangeIsNotRun) {
+  const Path elsewhere = folder.path() / "elsewhere";
+  std::filesystem::create_directory(elsewhere);
+  overwrite(elsewhere / "program", "#!/bin/sh\necho ran >>" + out.string() + "\n");
+  ASSERT_EQ(::chmod((elsewhere / "program").c_str(), 0755), 0);
+  std::filesystem::create_symlink(elsewhere / "program", hooks / "link");
+
+  ASSERT_EQ(::chmod(elsewhere.c_str(), 0777), 0);
+  EXPECT_THAT(run(), ElementsAre(AllOf(HasSubstr("elsewhere can be changed by others"), Not(HasSubstr("program")))));
+  ASSERT_EQ(::chmod(elsewhere.c_str(), 01777), 0);
+  EXPECT_THAT(run(), IsEmpty()) << "as /tmp is";
+  ASSERT_EQ(::chmod(elsewhere.c_str(), 0755), 0);
+  EXPECT_THAT(run(), IsEmpty());
+  EXPECT_EQ(written(), "ran\nran\n");
+
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0777), 0);
+  EXPECT_THAT(run(), ElementsAre(HasSubstr(" can be changed by others"))) << "the folder above the hooks";
+}
+
 TEST_F(EventHooks, AMissingFolderIsNoFailure) {
   EXPECT_THAT(run_event_hooks(folder.path() / "none", event, 1s), IsEmpty());
 }

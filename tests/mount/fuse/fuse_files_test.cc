@@ -193,8 +193,21 @@ TEST_F(FuseFiles, FallocateDoesWhatItsModeSays) {
   asked.release(file, fh);
 }
 
+TEST_F(FuseFiles, AnOpenForReadingThatMovesTheAccessTimeMakesTheKernelAskForIt) {
+  const auto before = fs.attributes(file).atime;
+  asked.release(file, asked.open(file, O_WRONLY));
+  asked.release(file, asked.open(file, O_RDONLY | O_NOATIME));
+  EXPECT_TRUE(kernel.rest().empty());
+  EXPECT_EQ(fs.attributes(file).atime, before);
+  asked.release(file, asked.open(file, O_RDONLY));
+  EXPECT_EQ(kernel.rest().size(), 1u);
+  EXPECT_NE(fs.attributes(file).atime, before);
+  asked.release(file, asked.open(file, O_RDONLY));
+  EXPECT_TRUE(kernel.rest().empty()) << "it is new enough now";
+}
+
 TEST_F(FuseFiles, AFallocateThatFailsDropsThePagesAndChangesNothing) {
-  const std::uint64_t fh = asked.open(file, O_RDWR);
+  const std::uint64_t fh = asked.open(file, O_RDWR | O_NOATIME);
 
   EXPECT_EQ(allocate(fh, FALLOC_FL_COLLAPSE_RANGE, 4, 4096), EOPNOTSUPP);
 

@@ -99,7 +99,7 @@ TEST(FuseWrite, AWriteThroughTheCacheBesideAsynchronousOnesDropsItsPageAfterward
   WrittenFile written;
   ASSERT_EQ(written.write(written.inode, written.fh, 0, "C", kDirect, O_WRONLY | O_DIRECT).error, 0);
   ASSERT_TRUE(written.use().async_writes);
-  const std::uint64_t other = written.open(written.inode, O_RDWR);
+  const std::uint64_t other = written.open(written.inode, O_RDWR | O_NOATIME);
 
   ASSERT_EQ(written.write(written.inode, other, 1, "O").error, 0);
 
@@ -109,7 +109,7 @@ TEST(FuseWrite, AWriteThroughTheCacheBesideAsynchronousOnesDropsItsPageAfterward
 
 TEST(FuseWrite, WithoutThemItsPageStays) {
   WrittenFile written;
-  const std::uint64_t other = written.open(written.inode, O_RDWR);
+  const std::uint64_t other = written.open(written.inode, O_RDWR | O_NOATIME);
 
   ASSERT_EQ(written.write(written.inode, other, 1, "O").error, 0);
 
@@ -121,7 +121,7 @@ TEST(FuseWrite, WithoutThemItsPageStays) {
 // The page has bytes that the file has not.
 TEST(FuseWrite, AWriteThroughTheCacheThatFailsDropsItsPage) {
   WrittenFile written;
-  const std::uint64_t other = written.open(written.inode, O_RDWR);
+  const std::uint64_t other = written.open(written.inode, O_RDWR | O_NOATIME);
 
   EXPECT_EQ(written.write(written.inode, other, kMaxFileBytes - 1, "too far").error, EFBIG);
 

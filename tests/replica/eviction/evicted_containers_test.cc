@@ -42,6 +42,30 @@ TEST_F(EvictedContainersTest, WhatIsEvictedReadsAsBeforeAndTakesNoRoom) {
   EXPECT_EQ(files_.file(kFirst)->size().value(), EvictedFiles::kContainerBytes);
 }
 
+// A store that took it for stored, or somebody who cleaned up there.
+TEST_F(EvictedContainersTest, WhatTheBucketDoesNotHaveStays) {
+  begin();
+  MemoryObjects& objects = files_.bucket().objects();
+  const auto names = objects.names();
+  std::string last_piece;
+  for (const std::string& name : names)
+    if (name.starts_with("c/") && name.find(kFirst) != std::string::npos) last_piece = name;
+  ASSERT_FALSE(last_piece.empty()) << testing::PrintToString(names);
+  const std::string content = *objects.image().at(last_piece).bytes;
+  objects.set(last_piece, content.substr(1));
+  EXPECT_EQ(files_.evict(kFirst).error().code(), ErrorCode::kCorruption) << "it is too short";
+  objects.erase(last_piece);
+  const auto evicted = files_.evict(kFirst);
+  ASSERT_FALSE(evicted);
+  EXPECT_EQ(evicted.error().code(), ErrorCode::kCorruption);
+  EXPECT_THAT(evicted.error().message(), HasSubstr(last_piece));
+
+  files_.expect_whole();
+  EXPECT_EQ(files_.evicted().status().fetches, 0u);
+  objects.set(last_piece, content);
+  EXPECT_TRUE(files_.evict(kFirst));
+}
+
 TEST_F(EvictedContainersTest, WhatIsKeptIsReadWithoutTheBucket) {
   begin();
   ASSERT_TRUE(files_.evict(kFirst, {{.offset = 0, .length = 4096}, {.offset = 2 * kMiB, .length = 8192}}));

@@ -59,7 +59,7 @@ class EvictedFiles {
   }
   EvictedContainers& evicted() { return *evicted_containers_of(*root_); }
   Result<void> evict(const std::string& name, std::vector<FileRange> kept = {}) {
-    return evicted().evict(name, {.file = in_bucket_.at(name), .kept = std::move(kept)});
+    return evicted().evict(name, {.file = in_bucket_.at(name), .kept = std::move(kept)}, bucket_);
   }
   std::unique_ptr<BackingFile> file(const std::string& name) {
     return containers_->open(name, Backing::Mode::kRead).value();
