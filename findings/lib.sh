@@ -33,3 +33,10 @@ expect() {
     exit 1
   fi
 }
+
+# with_pycurl VERSION: what $work/program.py prints with that version of pycurl, which comes with a libcurl of its own.
+with_pycurl() {
+  python3 -m venv "$work/$1" >"$work/said" 2>&1 || cannot "no venv: $(tail -n 1 "$work/said")"
+  "$work/$1/bin/pip" -q install --only-binary :all: "pycurl==$1" 2>"$work/said" || cannot "no pycurl $1: $(tail -n 1 "$work/said")"
+  "$work/$1/bin/python" "$work/program.py"
+}

@@ -42,12 +42,5 @@ def get(as_is):
 print(pycurl.version_info()[1].removesuffix("-DEV") + ":", get(0), get(1))
 CODE
 
-# seen_with VERSION: of pycurl.
-seen_with() {
-  python3 -m venv "$work/$1" >"$work/said" 2>&1 || cannot "no venv: $(tail -n 1 "$work/said")"
-  "$work/$1/bin/pip" -q install --only-binary :all: "pycurl==$1" 2>"$work/said" || cannot "no pycurl $1: $(tail -n 1 "$work/said")"
-  "$work/$1/bin/python" "$work/program.py"
-}
-
-expect "pycurl 7.45.6" "8.12.1: 200 200" "$(seen_with 7.45.6)"
-expect "pycurl 7.45.7" "8.16.0: 200 43 Cannot use sigv4 authentication with path-as-is flag" "$(seen_with 7.45.7)"
+expect "pycurl 7.45.6" "8.12.1: 200 200" "$(with_pycurl 7.45.6)"
+expect "pycurl 7.45.7" "8.16.0: 200 43 Cannot use sigv4 authentication with path-as-is flag" "$(with_pycurl 7.45.7)"

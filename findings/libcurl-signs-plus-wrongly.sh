@@ -63,13 +63,6 @@ refused = [f"{value} is refused" for value in VALUES if get(f"prefix={value}") !
 print(pycurl.version_info()[1].removesuffix("-DEV") + ":", *refused or ["all right"])
 CODE
 
-# seen_with VERSION: of pycurl.
-seen_with() {
-  python3 -m venv "$work/$1" >"$work/said" 2>&1 || cannot "no venv: $(tail -n 1 "$work/said")"
-  "$work/$1/bin/pip" -q install --only-binary :all: "pycurl==$1" 2>"$work/said" || cannot "no pycurl $1: $(tail -n 1 "$work/said")"
-  "$work/$1/bin/python" "$work/program.py"
-}
-
-expect "pycurl 7.45.6" "8.12.1: all right" "$(seen_with 7.45.6)"
-expect "pycurl 7.45.7" "8.16.0: a%2Bb is refused" "$(seen_with 7.45.7)"
-expect "pycurl 7.46.0" "8.19.0: all right" "$(seen_with 7.46.0)"
+expect "pycurl 7.45.6" "8.12.1: all right" "$(with_pycurl 7.45.6)"
+expect "pycurl 7.45.7" "8.16.0: a%2Bb is refused" "$(with_pycurl 7.45.7)"
+expect "pycurl 7.46.0" "8.19.0: all right" "$(with_pycurl 7.46.0)"

@@ -19,8 +19,7 @@ inline constexpr int kMkfsOperationalError = 8;
 inline constexpr int kMkfsUsageError = 16;
 
 // of umount(8)
-inline constexpr int kMountedElsewhere =
-    16;  // unmounted here, and all is durable, but the daemon goes on for another place
+inline constexpr int kMountedElsewhere = 16;   // unmounted here, and all is durable; the daemon serves another place
 inline constexpr int kUnmountFailed = 32;      // still mounted as before
 inline constexpr int kUnmountUnfinished = 64;  // unmounted, but it is not certain that all is durable
 

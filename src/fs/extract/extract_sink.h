@@ -21,8 +21,8 @@ struct ExtractEntry {
 };
 
 struct Taken {
-  std::string
-      lacks;  // though it is there with its content: attributes that the place cannot hold, in words. Empty: nothing
+  // Though it is there with its content: attributes that the place cannot hold, in words. Empty: nothing.
+  std::string lacks;
   bool was_there = false;  // as an extraction that was stopped has left it
 };
 

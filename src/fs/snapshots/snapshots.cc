@@ -102,8 +102,7 @@ Result<void> Snapshots::publish(const SnapshotRecord& record) {
   DEDUPFS_TRY(check_free(record.name));
   {
     const Transactions::Change change(transactions_);
-    volume_.metadata().put(Family::kSnapshots, encode_snapshot_key(record.number), encode_snapshot(record));
-    volume_.snapshots().put(record);
+    put(record);
   }
   return transactions_.sync();
 }
@@ -156,12 +155,16 @@ Result<void> Snapshots::release(std::string_view name) {
   return transactions_.sync();
 }
 
+void Snapshots::put(const SnapshotRecord& record) {
+  volume_.metadata().put(Family::kSnapshots, encode_snapshot_key(record.number), encode_snapshot(record));
+  volume_.snapshots().put(record);
+}
+
 void Snapshots::mark_deleted(SnapshotRecord record) {
   {
     const Transactions::Change change(transactions_);
     record.is_deleted = true;
-    volume_.metadata().put(Family::kSnapshots, encode_snapshot_key(record.number), encode_snapshot(record));
-    volume_.snapshots().put(record);
+    put(record);
     holds_.forget(record.number);
   }
   directory_.update();

@@ -70,6 +70,7 @@ class Snapshots {
   Result<void> check_free(std::string_view name) const;
   Result<void> publish(const SnapshotRecord& record);
   Result<void> put_new(SnapshotRecord& record, Visibility visibility);
+  void put(const SnapshotRecord& record);  // in a Change
   void mark_deleted(SnapshotRecord record);
 
   Volume& volume_;

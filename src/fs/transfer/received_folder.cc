@@ -312,10 +312,9 @@ Result<void> ReceivedFolder::check_changes(const std::optional<Copy>& copy, cons
                                            const std::optional<SnapshotRecord>& snapshot) const {
   const auto state = std::make_shared<CommittedState>(filesystem_.volume().database());
   const CommittedTree tree = snapshot ? CommittedTree::of_snapshot(state, *snapshot) : CommittedTree::live(state);
-  DEDUPFS_ASSIGN(auto inodes, stream.find_changed(tree));
-  if (inodes.empty() && !copy) {
-    DEDUPFS_ASSIGN(inodes, stream.find_foreign(tree, is_root() ? std::vector<InodeNumber>() : std::vector{inode_}));
-  }
+  std::optional<std::vector<InodeNumber>> whole;
+  if (!copy) whole = is_root() ? std::vector<InodeNumber>() : std::vector{inode_};
+  DEDUPFS_ASSIGN(const auto inodes, stream.find_changed(tree, whole));
   if (!inodes.empty()) {
     DEDUPFS_ASSIGN(const auto paths, paths_of(tree, inodes));
     return changed_while_received(copy, paths);
@@ -337,7 +336,7 @@ Result<void> ReceivedFolder::check_still_there(const Copy& copy) const {
 Result<void> ReceivedFolder::check_empty() const {
   bool is_empty = true;
   DEDUPFS_TRY(filesystem_.read_directory(inode_, 0, /*counted=*/false, [&](const DirectoryEntry& entry) {
-    is_empty = entry.name == "." || entry.name == ".." || entry.name.starts_with(".dedupfs-receiving.");
+    is_empty = entry.name == "." || entry.name == ".." || entry.name.starts_with(kWorkFolderPrefix);
     return is_empty;
   }));
   if (is_empty || is_root()) return {};

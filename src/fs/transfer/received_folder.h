@@ -21,6 +21,9 @@
 
 namespace dedupfs::transfer {
 
+// Of the folder in it in which a stream keeps what has no name for a moment.
+inline constexpr std::string_view kWorkFolderPrefix = ".dedupfs-receiving.";
+
 // Of one entry; it counts no reference.
 Result<Attributes> find_entry(Filesystem& filesystem, InodeNumber directory, std::string_view name);
 // Of a path below a directory: names between single '/'. Empty or ".": the directory. Symbolic links are not followed.

@@ -142,31 +142,29 @@ Result<void> StreamChanges::note_removed(InodeNumber inode) {
   return note(Kind::kRemoved, inode, {});
 }
 
-Result<std::vector<InodeNumber>> StreamChanges::find_changed(const CommittedTree& tree) const {
+Result<std::vector<InodeNumber>> StreamChanges::find_changed(
+    const CommittedTree& tree, const std::optional<std::vector<InodeNumber>>& whole) const {
   std::vector<InodeNumber> changed;
   for (const auto& [inode, state] : states_) {
     if (state.kind != Kind::kFinished) continue;
     DEDUPFS_ASSIGN(const auto now, named_inode(tree, inode));
     if (!now || now->attributes.ctime != state.ctime) changed.push_back(inode);
+    if (whole && now && is_directory(now->attributes.mode)) DEDUPFS_TRY(find_foreign(tree, inode, changed));
   }
+  for (const InodeNumber folder : whole.value_or(std::vector<InodeNumber>()))
+    DEDUPFS_TRY(find_foreign(tree, folder, changed));
   std::ranges::sort(changed);
   return changed;
 }
 
-Result<std::vector<InodeNumber>> StreamChanges::find_foreign(const CommittedTree& tree,
-                                                             std::vector<InodeNumber> folders) const {
-  for (const auto& [inode, state] : states_)
-    if (state.is_made) folders.push_back(inode);
-  std::vector<InodeNumber> foreign;
-  for (const InodeNumber folder : folders)
-    DEDUPFS_TRY(tree.walk(Family::kDirents, encode_inode_key(folder), encode_key_behind(folder),
-                          [&](std::string_view, std::string_view value) -> Result<bool> {
-                            DEDUPFS_ASSIGN(const Dirent entry, decode_dirent(folder, value));
-                            if (!has_finished(entry.inode)) foreign.push_back(entry.inode);
-                            return true;
-                          }));
-  std::ranges::sort(foreign);
-  return foreign;
+Result<void> StreamChanges::find_foreign(const CommittedTree& tree, InodeNumber folder,
+                                         std::vector<InodeNumber>& found) const {
+  return tree.walk(Family::kDirents, encode_inode_key(folder), encode_key_behind(folder),
+                   [&](std::string_view, std::string_view value) -> Result<bool> {
+                     DEDUPFS_ASSIGN(const Dirent entry, decode_dirent(folder, value));
+                     if (!has_finished(entry.inode)) found.push_back(entry.inode);
+                     return true;
+                   });
 }
 
 }  // namespace dedupfs::transfer

@@ -46,10 +46,10 @@ class StreamChanges {
   bool is_own(InodeNumber inode) const { return own_.contains(inode); }
   bool has_finished(InodeNumber inode) const { return is(Kind::kFinished, inode) || is_own(inode); }
   bool has_removed(InodeNumber inode) const { return is(Kind::kRemoved, inode); }
-  // The finished ones that are not as the stream left them, in that tree.
-  Result<std::vector<InodeNumber>> find_changed(const CommittedTree& tree) const;
-  // What lies in these folders, or in one that the stream has made, and is not the stream's.
-  Result<std::vector<InodeNumber>> find_foreign(const CommittedTree& tree, std::vector<InodeNumber> folders) const;
+  // The finished ones that are not as the stream left them, in that tree. Of a whole stream, also what lies in these folders, or in one that it has made, and
+  // is not the stream's.
+  Result<std::vector<InodeNumber>> find_changed(const CommittedTree& tree,
+                                                const std::optional<std::vector<InodeNumber>>& whole = {}) const;
 
  private:
   enum class Kind : std::uint8_t { kBegun = 1, kFinished, kRemoved, kMade };
@@ -64,6 +64,7 @@ class StreamChanges {
   Result<void> note(Kind kind, InodeNumber inode, const Timestamp& ctime);
   Result<void> take(Kind kind, InodeNumber inode, const Timestamp& ctime);
   bool is(Kind kind, InodeNumber inode) const;
+  Result<void> find_foreign(const CommittedTree& tree, InodeNumber folder, std::vector<InodeNumber>& found) const;
 
   Filesystem* filesystem_;
   std::uint64_t most_ = 0;

@@ -9,7 +9,7 @@ namespace {
 
 // A stream may have such a folder in it, of what its sender was receiving.
 std::string name_for(const SnapshotIdentity& of) {
-  return ".dedupfs-receiving." + of.uuid;
+  return std::string(kWorkFolderPrefix) + of.uuid;
 }
 
 }  // namespace
